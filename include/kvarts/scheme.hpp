@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Presets: a codec for keys, one for values, their transforms and 16-bit windows, as data.
+#pragma once
+
+#include <kvarts/codec.hpp>
+#include <kvarts/quantizer.hpp>
+#include <kvarts/rotation.hpp>
+#include <kvarts/window.hpp>
+
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+namespace kvarts {
+
+/// What happens to keys before they are coded.
+enum class key_transform : std::uint8_t {
+  none,
+  innerq,      ///< InnerQ's norm, from the prefill
+  calibrated,  ///< center, norm and one round of rotation, from calibration text
+};
+
+/// What happens to values before they are coded.
+enum class value_transform : std::uint8_t {
+  none,
+  rotated,  ///< one round of rotation
+  turned,   ///< TurboQuant's two rounds
+};
+
+/// The rotation of a value transform.
+constexpr rotation value_rotation(value_transform t) noexcept {
+  return t == value_transform::none ? rotation{}
+                                    : rotation{t == value_transform::rotated ? 1 : 2, 1};
+}
+
+/// Where a preset's numbers come from.
+enum class origin : std::uint8_t { baseline, hiqcache, innerq, kivi, kvarts };
+
+constexpr std::string_view to_string(origin o) noexcept {
+  switch (o) {
+    case origin::baseline: return "baseline";
+    case origin::hiqcache: return "HiQCache";
+    case origin::innerq: return "InnerQ";
+    case origin::kivi: return "KIVI";
+    default: return "kvarts";
+  }
+}
+
+/// A pair of codecs with transforms and windows. Any pair is a scheme; the shipped ones are
+/// `presets`.
+template <codec_type KeyCodec, codec_type ValueCodec>
+struct scheme {
+  using key_codec = KeyCodec;
+  using value_codec = ValueCodec;
+
+  std::string_view name;
+  key_transform keys = key_transform::none;
+  value_transform values = value_transform::none;
+  windows window{};
+  origin source = origin::kvarts;
+};
+
+namespace detail {
+
+template <int Bits, range Range>
+using by_channel = codec<symmetric<Bits, Range>, axis::channel, 32>;
+template <int Bits, range Range>
+using by_token = codec<symmetric<Bits, Range>, axis::token, 32>;
+template <range Range>
+using hybrid_by_token = codec<hybrid<2, Range>, axis::token, 32>;
+using int8_rows = row_codec<int8_head>;
+using kivi_keys = codec<affine<2>, axis::token, 32>;
+using kivi_values = codec<affine<2>, axis::channel, 32>;
+
+template <int KeyBits, int ValueBits>
+constexpr auto rotated(std::string_view name, windows w) noexcept {
+  return scheme<row_codec<midrise<KeyBits>>, row_codec<midrise<ValueBits>>>{
+      name, key_transform::calibrated, value_transform::rotated, w, origin::kvarts};
+}
+
+}  // namespace detail
+
+/// All presets, in the order in which programs list them.
+inline constexpr auto presets = [] {
+  using namespace detail;
+  using enum range;
+  constexpr windows all{0, 0}, sunk{32, 96};
+  constexpr auto plain_k = key_transform::none, normed_k = key_transform::innerq;
+  constexpr auto plain_v = value_transform::none;
+  return std::tuple{
+      scheme<identity<half>, identity<half>>{"fp16", plain_k, plain_v, all, origin::baseline},
+      scheme<identity<bfloat16>, identity<bfloat16>>{"bf16", plain_k, plain_v, all,
+                                                     origin::baseline},
+      scheme<int8_rows, int8_rows>{"int8", plain_k, plain_v, all, origin::hiqcache},
+      scheme<by_channel<4, wide>, by_token<4, wide>>{"int4", plain_k, plain_v, sunk,
+                                                     origin::baseline},
+      scheme<by_channel<3, narrow>, by_token<3, narrow>>{"innerq_base", normed_k, plain_v, sunk,
+                                                         origin::innerq},
+      scheme<by_channel<3, narrow>, hybrid_by_token<narrow>>{"innerq_hybrid", normed_k, plain_v,
+                                                             sunk, origin::innerq},
+      scheme<by_channel<3, narrow>, by_token<2, narrow>>{"innerq_small", normed_k, plain_v, sunk,
+                                                         origin::innerq},
+      scheme<by_channel<3, wide>, by_token<3, wide>>{"innerq_base_wide", normed_k, plain_v, sunk,
+                                                     origin::innerq},
+      scheme<by_channel<3, wide>, hybrid_by_token<wide>>{"innerq_hybrid_wide", normed_k, plain_v,
+                                                         sunk, origin::innerq},
+      scheme<by_channel<3, wide>, by_token<2, wide>>{"innerq_small_wide", normed_k, plain_v, sunk,
+                                                     origin::innerq},
+      scheme<by_channel<3, searched>, by_token<3, searched>>{"innerq_base_searched", normed_k,
+                                                             plain_v, sunk, origin::kvarts},
+      scheme<by_channel<3, searched>, by_token<2, searched>>{"innerq_small_searched", normed_k,
+                                                             plain_v, sunk, origin::kvarts},
+      scheme<kivi_keys, kivi_values>{"kivi", plain_k, plain_v, {0, 128}, origin::kivi},
+      scheme<kivi_keys, kivi_values>{"kivi_sink", plain_k, plain_v, sunk, origin::kivi},
+      rotated<8, 8>("k8v8", all),
+      rotated<4, 4>("k4v4", sunk),
+      rotated<4, 3>("k4v3", sunk),
+      rotated<4, 2>("k4v2", sunk),
+      rotated<3, 3>("k3v3", sunk),
+      rotated<3, 2>("k3v2", sunk),
+      rotated<2, 2>("k2v2", sunk),
+  };
+}();
+
+/// Calls `f(preset)` for every preset, in order.
+template <class F>
+constexpr void for_each_preset(F&& f) {
+  std::apply([&](auto const&... preset) { (f(preset), ...); }, presets);
+}
+
+/// Calls `f(preset)` for the preset of this name; false, and no call, when there is none.
+template <class F>
+constexpr bool visit_preset(std::string_view name, F&& f) {
+  return std::apply(
+      [&](auto const&... preset) { return ((preset.name == name && (f(preset), true)) || ...); },
+      presets);
+}
+
+}  // namespace kvarts
