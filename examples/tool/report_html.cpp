@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report_html.hpp"
+
+#include "report_parts.hpp"
+#include "report_style.hpp"
+#include "svg_chart.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace kvarts::tool {
+
+namespace {
+
+std::string const& title_of(eval_result const& r) { return r.model.empty() ? r.dump : r.model; }
+
+std::string key_transforms(eval_result const& r) {
+  return r.calibration.empty()
+             ? "Key transforms estimated from the evaluated text itself (no calibration file)."
+             : "Key transforms from " + r.calibration + ".";
+}
+
+std::string windows(eval_result const& r) {
+  bool const all_off = std::all_of(r.presets.begin(), r.presets.end(),
+                                   [](preset_result const& p) { return p.windows == "off"; });
+  return all_off ? " Windows off: every key and value is read from codes." : "";
+}
+
+std::string header(eval_result const& r) {
+  std::string facts = fmt::format(
+      "{}{}. {}, the last {} as queries; {} query and {}, head_dim {}.", r.dump,
+      r.text.empty() ? "" : ": " + r.text, counted(static_cast<std::size_t>(r.tokens), "token"),
+      r.queries, r.q_heads, counted(static_cast<std::size_t>(r.kv_heads), "KV head"), r.head_dim);
+  std::string const keys = key_transforms(r) + windows(r);
+  std::string html = fmt::format(
+      "<header>\n<h1>KV-cache codecs on {}</h1>\n<p class=\"facts\">{}</p>\n"
+      "<p class=\"facts\">{}</p>\n",
+      escape_html(title_of(r)), escape_html(facts), escape_html(keys));
+  for (std::string const& warning : r.warnings) {
+    html += fmt::format("<p class=\"warning\">{}</p>\n", escape_html(warning));
+  }
+  return html + "</header>\n";
+}
+
+}  // namespace
+
+std::string html_report(eval_result const& result) {
+  std::string page = fmt::format(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>kvarts eval: {}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n",
+      escape_html(title_of(result)), style_sheet());
+  page += header(result);
+  if (result.presets.empty()) page += "<p>No preset was evaluated.</p>\n";
+  page += output_error_section(result);
+  page += attention_section(result);
+  page += table_section(result);
+  page += layer_section(result);
+  page += channel_section(result);
+  page += norm_section(result);
+  return page + "</main>\n</body>\n</html>\n";
+}
+
+}  // namespace kvarts::tool
