@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// `kvarts eval`: what presets cost the attention of a real model, measured on a dump.
+#pragma once
+
+#include "dump.hpp"
+#include "eval_calibration.hpp"
+#include "eval_result.hpp"
+
+#include <string>
+#include <vector>
+
+namespace kvarts::tool {
+
+struct eval_options {
+  std::vector<std::string> presets;  ///< none: all
+  int threads = 1;                   ///< the result does not depend on them
+};
+
+/// Codes keys and values of every layer with every preset and compares attention in float64,
+/// windows off. `calibration` has a transform for each layer; the dump must have queries and
+/// values.
+eval_result evaluate(dump const& of, key_calibration const& calibration,
+                     eval_options const& options);
+
+}  // namespace kvarts::tool

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval_coding.hpp"
+
+#include "tool_error.hpp"
+#include "unknown_name.hpp"
+
+#include <kvarts/tensor.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace kvarts::tool {
+
+namespace {
+
+void require(status s) {
+  if (s != status::ok) throw error(s, fmt::format("rows cannot be coded: {}", to_string(s)));
+}
+
+layout head_tiles(codec_ops const& codec, int group, int heads, int head_dim, std::int64_t tokens) {
+  kvt_header h;
+  h.layout = kvt_layout::head_tiles;
+  h.group = group;
+  h.tile_tokens = 0;
+  h.heads = heads;
+  h.head_dim = head_dim;
+  h.tokens = tokens;
+  return codec.make_layout(h);
+}
+
+/// Encodes with one transform and decodes with another, which takes back none or all of it.
+std::vector<float> recode(codec_ops const& codec, int group, source_view rows,
+                          transform_view const& there, transform_view const& back) {
+  int const heads = rows.map.heads;
+  int const head_dim = rows.map.head_dim;
+  std::int64_t const tokens = rows.map.tokens;
+  layout const map = head_tiles(codec, group, heads, head_dim, tokens);
+  std::vector<std::byte> memory(static_cast<std::size_t>(map.size_bytes()));
+  std::vector<float> decoded(static_cast<std::size_t>(tokens * heads * head_dim));
+  auto const target = make_tensor(decoded.data(), heads, head_dim, tokens, order::head_major);
+  require(codec.encode({memory.data(), map}, rows, {0, tokens}, there).code);
+  require(codec.decode({memory.data(), map}, target, {0, tokens}, back));
+  return decoded;
+}
+
+/// The place of an item in a list of different ones, where it is put unless it is there.
+template <class Item>
+std::size_t place_of(Item const& item, std::vector<Item>& list) {
+  auto const found = std::find(list.begin(), list.end(), item);
+  auto const place = static_cast<std::size_t>(found - list.begin());
+  if (found == list.end()) list.push_back(item);
+  return place;
+}
+
+template <class Codec, class Transform>
+coding<Transform> coding_of(Transform before) {
+  return {find_codec(std::string_view(Codec::name()), Codec::grouped_along), Codec::group, before};
+}
+
+template <class Transform>
+double bits_of(coding<Transform> const& c, int head_dim) {
+  return head_tiles(*c.codec, c.group, 1, head_dim, 1).effective_bits();
+}
+
+template <class KeyCodec, class ValueCodec>
+void add(eval_plan& plan, scheme<KeyCodec, ValueCodec> const& preset, int head_dim) {
+  auto const keys = coding_of<KeyCodec>(preset.keys);
+  auto const values = coding_of<ValueCodec>(preset.values);
+  double const k = bits_of(keys, head_dim);
+  double const v = bits_of(values, head_dim);
+  coding_pair const pair{place_of(keys, plan.keys), place_of(values, plan.values)};
+  plan.presets.push_back(
+      {std::string(preset.name), {k, v, (k + v) / 2}, place_of(pair, plan.pairs)});
+}
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  for_each_preset([&](auto const& preset) { names.emplace_back(preset.name); });
+  return names;
+}
+
+}  // namespace
+
+std::vector<float> recode(codec_ops const& codec, int group, source_view rows,
+                          transform_view const& transform) {
+  return recode(codec, group, rows, transform, transform);
+}
+
+std::vector<float> coded_space(source_view rows, transform_view const& transform) {
+  return recode(*find_codec(identity<half>::name(), axis::row), 0, rows, transform, {});
+}
+
+eval_plan plan_presets(std::vector<std::string> const& names, int head_dim) {
+  std::vector<std::string> const known = preset_names();
+  std::vector<std::string> chosen;
+  for (std::string const& name : names.empty() ? known : names) place_of(name, chosen);
+  eval_plan plan;
+  for (std::string const& name : chosen) {
+    if (visit_preset(name, [&](auto const& preset) { add(plan, preset, head_dim); })) continue;
+    throw tool_error(unknown_name("preset", name, known, "`kvarts codecs` lists them"), 2);
+  }
+  return plan;
+}
+
+}  // namespace kvarts::tool
