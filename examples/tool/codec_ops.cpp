@@ -29,7 +29,7 @@ layout tiles_of(codec_ops const& codec, int group, int heads, int head_dim, std:
 std::vector<std::string> codec_names() {
   std::vector<std::string> names;
   for_each_codec([&](auto tag) {
-    std::string name(std::string_view(decltype(tag)::type::name()));
+    std::string name{std::string_view(decltype(tag)::type::name())};
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       names.push_back(std::move(name));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The library's operations for a shipped codec that is chosen by name at run time. Layouts come from
-/// the header of a .kvt file, so that writers and readers build the same ones.
+/// The library's operations for a shipped codec that is chosen by name at run time. Layouts come
+/// from the header of a .kvt file, so that writers and readers build the same ones.
 #pragma once
 
 #include <kvarts/codec.hpp>
@@ -57,7 +57,8 @@ class codec_ops {
   virtual status decode(coded_source src, target_view dst, token_range tokens,
                         transform_view const& transform) const noexcept = 0;
   virtual status gemv_qk(coded_source keys, token_range tokens, int query_heads,
-                         float const* queries, double const* bias, float* scores) const noexcept = 0;
+                         float const* queries, double const* bias,
+                         float* scores) const noexcept = 0;
   virtual status gemv_pv(coded_source values, token_range tokens, int query_heads, float const* p,
                          float* output) const noexcept = 0;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `codec_ops` of a codec type. Each of codec_ops_{row,channel,token}.cpp instantiates the codecs of
-/// one axis, so that they compile side by side.
+/// `codec_ops` of a codec type. Each of codec_ops_{row,channel,token}.cpp instantiates the codecs
+/// of one axis, so that they compile side by side.
 #pragma once
 
 #include "codec_ops.hpp"
@@ -66,8 +66,7 @@ class codec_ops_of final : public codec_ops {
     } else if (h.layout == kvt_layout::row_records) {
       throw error(status::bad_tile, "row records cannot hold groups of tokens");
     }
-    return make_head_tiles<C>(h.heads, h.head_dim, h.tokens,
-                              {h.tile_tokens, h.group, h.alignment});
+    return make_head_tiles<C>(h.heads, h.head_dim, h.tokens, {h.tile_tokens, h.group, h.alignment});
   }
 
   encode_result encode(coded_target dst, source_view src, token_range tokens,

@@ -36,7 +36,10 @@ codec_ops const& codec_of(kvt_header const& header, std::string const& name) {
 
 transform transform_of(kvt_contents contents, std::string const& name) {
   kvt_header const& h = contents.header;
-  transform t{h.heads, h.head_dim, std::move(contents.center), std::move(contents.norm),
+  transform t{h.heads,
+              h.head_dim,
+              std::move(contents.center),
+              std::move(contents.norm),
               {h.rotation_rounds, h.rotation_seed}};
   if (problem const p = check(t, h.heads, h.head_dim)) {
     throw tool_error(fmt::format("{}: {}", name, p.sentence()));

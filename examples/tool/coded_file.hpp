@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// .kvt files together with the codec that they name: what `decode` and `gemv` work on, and `encode`
-/// makes.
+/// .kvt files together with the codec that they name: what `decode` and `gemv` work on, and
+/// `encode` makes.
 #pragma once
 
 #include "codec_ops.hpp"
@@ -30,7 +30,8 @@ coded_file open_coded_file(std::string const& path);
 /// library refuses.
 layout payload_layout(codec_ops const& codec, kvt_header const& header, std::string const& name);
 
-/// How many tokens to code at a time, so that a progress bar moves: whole tiles, about a megabyte.
+/// How many tokens to code at a time, so that a progress bar moves: whole tiles, about a million
+/// numbers.
 std::int64_t tokens_a_step(layout const& map) noexcept;
 
 }  // namespace kvarts::tool

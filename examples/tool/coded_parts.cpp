@@ -83,8 +83,7 @@ void write_parts(std::string const& prefix, codec_ops const& codec, kvt_header c
   write_npy(prefix + (bf16 ? ".scale_bf16.npy" : ".scale_f16.npy"),
             {bf16 ? file_dtype::u16 : file_dtype::f16, shape, std::as_bytes(std::span(scales))});
   if (header.zero_points != 0) {
-    write_npy(prefix + ".zero_f16.npy",
-              {file_dtype::f16, shape, std::as_bytes(std::span(zeros))});
+    write_npy(prefix + ".zero_f16.npy", {file_dtype::f16, shape, std::as_bytes(std::span(zeros))});
   }
 }
 

@@ -49,8 +49,7 @@ std::vector<int> layer_numbers(dump const& d) {
 /// Another dump must be of the same model, as far as one can tell.
 void check_alike(dump const& first, dump const& other) {
   auto const differ = [&](std::string_view what, auto const& a, auto const& b) {
-    throw tool_error(
-        fmt::format("{}: {} {} where {} has {}", other.name, what, b, first.name, a));
+    throw tool_error(fmt::format("{}: {} {} where {} has {}", other.name, what, b, first.name, a));
   };
   if (first.kv_heads != other.kv_heads) differ("KV heads", first.kv_heads, other.kv_heads);
   if (first.head_dim != other.head_dim) differ("head_dim", first.head_dim, other.head_dim);
@@ -74,9 +73,8 @@ void add_dump(calibration& sums, std::string const& path, std::int64_t skip) {
   if (sums.layers.empty()) sums.first = d;
   check_alike(sums.first, d);
   if (d.tokens <= skip) {
-    throw tool_error(
-        fmt::format("{}: {} tokens leave no keys after the {} that are skipped", path, d.tokens,
-                    skip));
+    throw tool_error(fmt::format("{}: {} tokens leave no keys after the {} that are skipped", path,
+                                 d.tokens, skip));
   }
   progress bar("calibrating " + path, static_cast<std::int64_t>(d.layers.size()));
   for (dump_layer const& layer : d.layers) {

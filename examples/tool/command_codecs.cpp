@@ -97,7 +97,7 @@ std::vector<std::string> parts_of(value_transform t) {
 
 template <class Codec, class Transform>
 preset_side side_of(Transform t, int head_dim) {
-  std::string const name(std::string_view(Codec::name()));
+  std::string const name{std::string_view(Codec::name())};
   double const bits = bits_of(*find_codec(name, Codec::grouped_along), Codec::group, head_dim);
   return {name, Codec::grouped_along, Codec::group, parts_of(t), bits};
 }
@@ -170,9 +170,10 @@ void print_codecs(int head_dim) {
            std::string(c.zero_point()), number(c.row), number(c.channel), number(c.token),
            std::string(to_string(c.source))});
   }
-  fmt::print("Codecs: bits a number with one scale a row, or groups of {} along channels or "
-             "tokens, at head_dim {}\n\n{}",
-             usual_group, head_dim, t.text());
+  fmt::print(
+      "Codecs: bits a number with one scale a row, or groups of {} along channels or "
+      "tokens, at head_dim {}\n\n{}",
+      usual_group, head_dim, t.text());
 }
 
 /// "center, norm, rotation, midrise4" or "affine2 by 32 tokens".
@@ -199,9 +200,10 @@ void print_presets(int head_dim) {
            fmt::format("{} + {}", p.window.sink, p.window.recent),
            std::string(to_string(p.source))});
   }
-  fmt::print("\nPresets: bits a number at head_dim {}, parameters included; windows are first and "
-             "last tokens in 16 bits\n\n{}",
-             head_dim, t.text());
+  fmt::print(
+      "\nPresets: bits a number at head_dim {}, parameters included; windows are first and "
+      "last tokens in 16 bits\n\n{}",
+      head_dim, t.text());
 }
 
 struct codecs_options {

@@ -62,8 +62,7 @@ void add_decode(CLI::App& program) {
       program.add_subcommand("decode", "Decode a .kvt file to [tokens, heads, head_dim]");
   command->add_option("IN", o->in, "A .kvt file")->type_name("FILE")->required();
   command->add_option("OUT", o->out, "The .npy file to write")->type_name("FILE")->required();
-  command
-      ->add_option("--dtype", o->dtype, "Elements of OUT, rounded and saturated; bf16 is uint16")
+  command->add_option("--dtype", o->dtype, "Elements of OUT, rounded and saturated; bf16 is uint16")
       ->type_name("TYPE")
       ->check(CLI::IsMember({"f32", "f16", "bf16"}))
       ->capture_default_str();

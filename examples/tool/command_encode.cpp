@@ -38,8 +38,7 @@ struct encode_options {
 };
 
 codec_ops const& codec_named(encode_options const& o) {
-  auto const* const found =
-      find_codec(o.codec, o.along == "token" ? axis::token : axis::channel);
+  auto const* const found = find_codec(o.codec, o.along == "token" ? axis::token : axis::channel);
   if (found != nullptr) return *found;
   throw tool_error(unknown_name("codec", o.codec, codec_names(), "kvarts codecs lists them"), 2);
 }
@@ -115,9 +114,10 @@ std::int64_t encode_all(codec_ops const& codec, coded_target to, source_view row
 void print_summary(encode_options const& o, kvt_header const& h, layout const& map,
                    std::size_t bytes_out, std::int64_t nonfinite) {
   std::int64_t const bytes_in = h.tokens * h.heads * h.head_dim * element_size(h.source);
-  std::string const ratio =
-      bytes_out == 0 ? "" : fmt::format(", ratio {:.2f}", static_cast<double>(bytes_in) /
-                                                              static_cast<double>(bytes_out));
+  std::string const ratio = bytes_out == 0
+                                ? ""
+                                : fmt::format(", ratio {:.2f}", static_cast<double>(bytes_in) /
+                                                                    static_cast<double>(bytes_out));
   std::string const odd =
       nonfinite == 0 ? "" : fmt::format(", {} non-finite inputs made finite", nonfinite);
   fmt::print("{}: {} tokens, {} heads, head_dim {}, {} at {:.3f} bits, {} bytes to {}{}{}\n", o.out,
@@ -154,54 +154,65 @@ void run(encode_options const& o) {
   print_summary(o, contents.header, map, payload.size(), nonfinite);
 }
 
-}  // namespace
-
-void add_encode(CLI::App& program) {
-  auto const o = std::make_shared<encode_options>();
-  CLI::App* const command = program.add_subcommand("encode", "Encode keys or values of one layer");
-  command
-      ->add_option("IN", o->in,
-                   "FILE.npy or FILE.safetensors::TENSOR, [tokens, heads, head_dim] or "
-                   "[tokens, head_dim]")
-      ->type_name("FILE")
-      ->required();
-  command->add_option("OUT", o->out, "The .kvt file to write")->type_name("FILE")->required();
-  command->add_option("--codec", o->codec, "A codec of those that kvarts codecs lists")
+void add_coding_options(CLI::App& command, encode_options& o) {
+  command.add_option("--codec", o.codec, "A codec of those that kvarts codecs lists")
       ->type_name("NAME")
       ->required();
-  command->add_option("--along", o->along, "Axis of the groups; row codecs ignore it")
+  command.add_option("--along", o.along, "Axis of the groups; row codecs ignore it")
       ->type_name("AXIS")
       ->check(CLI::IsMember({"channel", "token"}))
       ->capture_default_str();
-  command->add_option("--group", o->group, "Channels or tokens of a group; row codecs ignore it")
+  command.add_option("--group", o.group, "Channels or tokens of a group; row codecs ignore it")
       ->type_name("N")
       ->check(CLI::Range(1, max_head_dim))
       ->capture_default_str();
   auto* const transform_option =
       command
-          ->add_option("--transform", o->transform,
-                       "Apply center, norm and rotation of a layer of a transform file (keys)")
+          .add_option("--transform", o.transform,
+                      "Apply center, norm and rotation of a layer of a transform file (keys)")
           ->type_name("FILE.safetensors::LAYER");
-  command->add_flag("--rotate", o->rotate, "Rotate rows, one round of seed 1 (values)")
+  command.add_flag("--rotate", o.rotate, "Rotate rows, one round of seed 1 (values)")
       ->excludes(transform_option);
   command
-      ->add_option("--align", o->align, "Bytes, a power of 2, that records or tiles are padded to")
+      .add_option("--align", o.align, "Bytes, a power of 2, that records or tiles are padded to")
       ->type_name("BYTES")
       ->capture_default_str();
+}
+
+void add_file_options(CLI::App& command, encode_options& o) {
   command
-      ->add_option("--dtype", o->dtype,
-                   "Elements of IN, by default what it says; bf16 is uint16 in .npy files")
+      .add_option("IN", o.in,
+                  "FILE.npy or FILE.safetensors::TENSOR, [tokens, heads, head_dim] or "
+                  "[tokens, head_dim]")
+      ->type_name("FILE")
+      ->required();
+  command.add_option("OUT", o.out, "The .kvt file to write")->type_name("FILE")->required();
+  command
+      .add_option("--dtype", o.dtype,
+                  "Elements of IN, by default what it says; bf16 is uint16 in .npy files")
       ->type_name("TYPE")
       ->check(CLI::IsMember({"f16", "bf16", "f32"}));
-  command->add_flag("--raw", o->raw, "Write the bare records or tiles, without a header");
+  command.add_flag("--raw", o.raw, "Write the bare records or tiles, without a header");
   command
-      ->add_option("--parts", o->parts,
-                   "Write PREFIX.codes_u8.npy, .scale_f16.npy (or .scale_bf16.npy) and "
-                   ".zero_f16.npy too")
+      .add_option("--parts", o.parts,
+                  "Write PREFIX.codes_u8.npy, .scale_f16.npy (or .scale_bf16.npy) and "
+                  ".zero_f16.npy too")
       ->type_name("PREFIX");
+}
+
+}  // namespace
+
+void add_encode(CLI::App& program) {
+  auto const o = std::make_shared<encode_options>();
+  CLI::App* const command = program.add_subcommand("encode", "Encode keys or values of one layer");
+  add_coding_options(*command, *o);
+  add_file_options(*command, *o);
   command->footer(
       "Codecs grouped along tokens are stored as head tiles, all others as row records: a token's "
-      "codes of all heads, then the scales, the zero-points and zeros up to the alignment.");
+      "codes of all heads, then the scales, the zero-points and zeros up to the alignment.\n"
+      "Parts: codes are [tokens, heads, head_dim]; scales and zero-points [tokens, heads, groups] "
+      "along channels, [groups, heads, head_dim] along tokens, [tokens, heads] of row codecs; "
+      "without the axis of heads where IN has none.");
   command->callback([o] { run(*o); });
 }
 

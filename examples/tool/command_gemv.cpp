@@ -43,8 +43,9 @@ head_rows read_rows(std::string const& path, std::int64_t width, std::string_vie
   auto const [file, values] = open_npy(path);
   auto const& shape = values.shape;
   if (shape.empty() || shape.size() > 2 || shape.back() != width) {
-    throw tool_error(fmt::format("{}: shape {} is neither [query_heads, {}] nor [{}], {} of the file",
-                                 path, to_string(shape), width, width, what));
+    throw tool_error(
+        fmt::format("{}: shape {} is neither [query_heads, {}] nor [{}], {} of the file", path,
+                    to_string(shape), width, width, what));
   }
   std::int64_t const heads = shape.size() == 2 ? shape.front() : 1;
   constexpr std::int64_t most = 1 << 20;
@@ -150,8 +151,9 @@ void run(gemv_options const& o) {
       o.product == "qk"
           ? scores_of(from, read_rows(o.vector, h.head_dim, "the head_dim", h.heads), o.in)
           : outputs_of(from, read_rows(o.vector, h.tokens, "the tokens", h.heads), o.in);
-  write_npy(o.out, {file_dtype::f32, {result.heads, result.width},
-                    std::as_bytes(std::span(result.numbers))});
+  write_npy(
+      o.out,
+      {file_dtype::f32, {result.heads, result.width}, std::as_bytes(std::span(result.numbers))});
 }
 
 }  // namespace

@@ -17,9 +17,10 @@ struct eval_options {
   int threads = 1;                   ///< the result does not depend on them
 };
 
-/// Codes keys and values of every layer with every preset and compares attention in float64,
-/// windows off. `calibration` has a transform for each layer; the dump must have queries and
-/// values.
+/// Codes keys and values of every layer with every preset and compares attention in float64.
+/// `calibration` has a transform for each layer; the dump must have queries and values. Windows are
+/// off, that is empty: a query reads everything from codes, but for the tokens behind the last
+/// whole group of codecs grouped along tokens.
 eval_result evaluate(dump const& of, key_calibration const& calibration,
                      eval_options const& options);
 

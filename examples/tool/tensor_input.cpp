@@ -54,8 +54,7 @@ tensor const& tensor_named(safetensors const& contents, file_part const& at) {
   for (auto const& [name, values] : contents.tensors) names.push_back(name);
   std::string const advice =
       names.empty() ? "the file has none" : "the first of the file is " + in_quotes(names.front());
-  throw tool_error(
-      fmt::format("{}: {}", at.file, unknown_name("tensor", at.part, names, advice)));
+  throw tool_error(fmt::format("{}: {}", at.file, unknown_name("tensor", at.part, names, advice)));
 }
 
 float element(tensor const& values, std::size_t i) {
@@ -89,9 +88,10 @@ file_dtype npy_type(dtype type) noexcept {
 source_view rows_of(tensor const& values, std::string_view name, std::optional<dtype> type) {
   auto const& shape = values.shape;
   if (shape.size() != 2 && shape.size() != 3) {
-    throw tool_error(fmt::format("{}: shape {} is neither [tokens, heads, head_dim] nor "
-                                 "[tokens, head_dim]",
-                                 name, to_string(shape)));
+    throw tool_error(
+        fmt::format("{}: shape {} is neither [tokens, heads, head_dim] nor "
+                    "[tokens, head_dim]",
+                    name, to_string(shape)));
   }
   dtype const elements = element_type(values, name, type);
   int const head_dim = small_extent(shape.back(), "head_dim", max_head_dim, name);

@@ -32,8 +32,8 @@ std::optional<dtype> element_type_named(std::string_view name);
 file_dtype npy_type(dtype type) noexcept;
 
 /// Rows of a tensor `[tokens, heads, head_dim]`, or `[tokens, head_dim]` of one head. Throws
-/// `tool_error` beginning with `name` for other shapes, and for elements that are not f16, bf16, f32
-/// or not of `type`; u16 is bf16 only where `type` says so. Points into the tensor's bytes.
+/// `tool_error` beginning with `name` for other shapes, and for elements that are not f16, bf16,
+/// f32 or not of `type`; u16 is bf16 only where `type` says so. Points into the tensor's bytes.
 source_view rows_of(tensor const& values, std::string_view name, std::optional<dtype> type = {});
 
 /// A tensor of a file, mapped.
@@ -44,12 +44,12 @@ struct tensor_input {
   bool heads_axis = true;  ///< false for `[tokens, head_dim]`
 };
 
-/// Opens `PATH.npy` or `PATH.safetensors::NAME`; throws `tool_error` as `rows_of` does, with exit code
-/// 2 for a .safetensors file without the name of a tensor.
+/// Opens `PATH.npy` or `PATH.safetensors::NAME`; throws `tool_error` as `rows_of` does, with exit
+/// code 2 for a .safetensors file without the name of a tensor.
 tensor_input open_tensor_input(std::string const& path, std::optional<dtype> type);
 
-/// The elements of a small array (f16, f32 or f64) as float32; throws `tool_error` beginning with `name`
-/// for other types, and where one is not finite.
+/// The elements of a small array (f16, f32 or f64) as float32; throws `tool_error` beginning with
+/// `name` for other types, and where one is not finite.
 std::vector<float> finite_floats(tensor const& values, std::string_view name);
 
 }  // namespace kvarts::tool

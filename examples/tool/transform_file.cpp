@@ -39,7 +39,8 @@ std::string metadata_text(safetensors const& contents, std::string_view key) {
   return found == contents.metadata.end() ? std::string() : found->second;
 }
 
-/// One part of a layer, or nothing; the first part gives the geometry, the second must have the same.
+/// One part of a layer, or nothing; the first part gives the geometry, the second must have the
+/// same.
 std::vector<float> read_part(safetensors const& contents, int layer, std::string_view part,
                              transform& into, std::string_view name) {
   tensor const* const values = find_layer_tensor(contents, layer, part);
@@ -97,9 +98,10 @@ transform_file parse_transform_file(safetensors const& contents, std::string_vie
     file.layers.emplace(layer, std::move(t));
   }
   if (file.layers.empty()) {
-    throw tool_error(fmt::format("{}: not a transform file: it has no layers.{{i}}.center and no "
-                                 "layers.{{i}}.norm",
-                                 name));
+    throw tool_error(
+        fmt::format("{}: not a transform file: it has no layers.{{i}}.center and no "
+                    "layers.{{i}}.norm",
+                    name));
   }
   return file;
 }

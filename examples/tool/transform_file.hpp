@@ -2,9 +2,10 @@
 /// @file
 /// Transform files: centers and norms of the keys of all layers of a model, from calibration text.
 ///
-/// A .safetensors file with `layers.{i}.center` and `layers.{i}.norm`, F32 `[kv_heads, head_dim]`, each
-/// optional. Its metadata are strings: `rotation_rounds` and `rotation_seed` (1 where they are missing;
-/// rounds 0 mean no rotation), and where known `rope` ("half-split" or "interleaved pairs") and `model`.
+/// A .safetensors file with `layers.{i}.center` and `layers.{i}.norm`, F32 `[kv_heads, head_dim]`,
+/// each optional. Its metadata are strings: `rotation_rounds` and `rotation_seed` (1 where they are
+/// missing; rounds 0 mean no rotation), and where known `rope` ("half-split" or "interleaved
+/// pairs") and `model`.
 #pragma once
 
 #include "safetensors.hpp"
@@ -27,8 +28,8 @@ struct transform_file {
 /// True for a file with any center or norm, so that programs can take either kind.
 bool is_transform_file(safetensors const& contents);
 
-/// Reads all layers; throws `tool_error` beginning with `name` that names the layer of a part that is
-/// of another type or shape, not finite, or of a norm that is not positive.
+/// Reads all layers; throws `tool_error` beginning with `name` that names the layer of a part that
+/// is of another type or shape, not finite, or of a norm that is not positive.
 transform_file parse_transform_file(safetensors const& contents, std::string_view name);
 
 /// Opens `path` and parses it.

@@ -9,12 +9,12 @@
 
 namespace kvarts::tool {
 
-/// Those of `known` that someone who typed `name` may have meant: that it begins, or that few changed
-/// letters make of it; at most three, the nearest first.
+/// Those of `known` that someone who typed `name` may have meant: that it begins, or that few
+/// changed letters make of it; at most three, the nearest first.
 std::vector<std::string> near_names(std::string_view name, std::vector<std::string> const& known);
 
-/// `unknown codec "int8_haed"; did you mean int8_head?`, where `what` is "codec"; without near names
-/// `advice` takes the place of the question.
+/// `unknown codec "int8_haed"; did you mean int8_head?`, where `what` is "codec"; without near
+/// names `advice` takes the place of the question.
 std::string unknown_name(std::string_view what, std::string_view name,
                          std::vector<std::string> const& known, std::string_view advice);
 

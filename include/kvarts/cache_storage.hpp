@@ -69,8 +69,11 @@ class side_storage {
 
   /// Copies a page of codes, parameters and padding.
   void copy_page(std::int64_t from, std::int64_t to) noexcept {
-    std::int64_t const bytes = codes_map_.codes.page_stride;
-    std::copy_n(codes_.data() + from * bytes, bytes, codes_.data() + to * bytes);
+    std::copy_n(page(from), page_bytes(), page(to));
+  }
+  /// Zeros a page, so that what its last owner left cannot be told from what was never coded.
+  void clear_page(std::int64_t index) noexcept {
+    std::fill_n(page(index), page_bytes(), std::byte{0});
   }
 
   /// The windows with those of slot i taken from slot parents[i]; negative parents leave theirs.
@@ -90,6 +93,8 @@ class side_storage {
   }
 
  private:
+  std::int64_t page_bytes() const noexcept { return codes_map_.codes.page_stride; }
+  std::byte* page(std::int64_t index) noexcept { return codes_.data() + index * page_bytes(); }
   std::int64_t window_bytes() const noexcept { return sinks_.size_bytes() + recents_.size_bytes(); }
 
   template <class Byte>

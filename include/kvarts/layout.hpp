@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <utility>
+#include <limits>
 
 namespace kvarts {
 
@@ -141,20 +141,31 @@ constexpr problem check_extents(layout const& m, codec_info const& c) noexcept {
   return {};
 }
 
+/// How a plane repeats: a stride in bytes, and how often.
+struct repetition {
+  std::int64_t stride = 0;
+  std::int64_t count = 1;
+  friend constexpr bool operator==(repetition const&, repetition const&) = default;
+};
+
+constexpr std::array<repetition, 3> repetitions(layout const& m, plane const& p) noexcept {
+  return {{{p.tile_stride, m.tiles()}, {p.head_stride, m.heads}, {p.page_stride, m.pages()}}};
+}
+
 /// Parts of one plane may not overlap: sorted by size, each stride must pass over all that is
-/// inside. Leaves the plane's extent in `extent`.
+/// inside.
 constexpr problem check_plane(layout const& m, plane const& p, std::int64_t bytes) noexcept {
   if (p.bytes != bytes) {
     return {status::bad_plane, "a plane has {} bytes a tile where the codec needs {}", p.bytes,
             bytes};
   }
   if (bytes == 0 || m.tokens == 0) return {};
-  std::array<std::pair<std::int64_t, std::int64_t>, 3> dims{
-      {{p.tile_stride, m.tiles()}, {p.head_stride, m.heads}, {p.page_stride, m.pages()}}};
   if (p.offset < 0) return {status::bad_plane, "a plane begins at {}", p.offset};
-  std::sort(dims.begin(), dims.end());
+  auto all = repetitions(m, p);
+  std::sort(all.begin(), all.end(),
+            [](repetition const& a, repetition const& b) { return a.stride < b.stride; });
   std::int64_t extent = bytes;
-  for (auto const& [stride, count] : dims) {
+  for (auto const& [stride, count] : all) {
     if (count <= 1) continue;
     if (stride < extent) {
       return {status::bad_stride, "a stride of {} bytes makes parts of {} bytes overlap", stride,
@@ -169,18 +180,34 @@ constexpr problem check_plane(layout const& m, plane const& p, std::int64_t byte
   return {};
 }
 
-/// Two planes that step through tiles and pages alike may not overlap within a step.
-constexpr problem check_apart(layout const& m, plane const& a, plane const& b) noexcept {
-  if (a.bytes == 0 || b.bytes == 0 || m.tokens == 0) return {};
-  if (a.tile_stride != b.tile_stride || a.page_stride != b.page_stride || a.offset > b.offset)
-    return {};
-  bool const same_heads = a.head_stride == b.head_stride;
-  std::int64_t const a_end = a.offset + a.bytes + (same_heads ? 0 : a.head_stride * (m.heads - 1));
-  if (a_end > b.offset && a.offset < b.offset + b.bytes) {
-    return {status::bad_stride, "two planes overlap: one reaches byte {}, the next begins at {}",
-            a_end, b.offset};
+/// Bytes from a plane's first to its last within one period: of the repetitions that both planes
+/// share, those of at least `period` bytes do not count.
+constexpr std::int64_t extent_within(std::int64_t period, std::int64_t bytes,
+                                     std::array<repetition, 3> const& all,
+                                     std::array<repetition, 3> const& other) noexcept {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    bool const shared = all[i] == other[i] && all[i].stride >= period;
+    if (!shared) bytes += all[i].stride * (all[i].count - 1);
   }
-  return {};
+  return bytes;
+}
+
+/// Two checked planes may not overlap: they lie apart as wholes, or within a period that both
+/// repeat with, neither reaching into the next one.
+constexpr problem check_apart(layout const& m, plane const& a, plane const& b) noexcept {
+  if (a.offset > b.offset) return check_apart(m, b, a);
+  if (a.bytes == 0 || b.bytes == 0 || m.tokens == 0) return {};
+  auto const of_a = repetitions(m, a);
+  auto const of_b = repetitions(m, b);
+  constexpr std::int64_t whole = std::numeric_limits<std::int64_t>::max();
+  for (std::int64_t const period : {of_a[0].stride, of_a[1].stride, of_a[2].stride, whole}) {
+    if (period <= 0) continue;
+    std::int64_t const end_a = a.offset + extent_within(period, a.bytes, of_a, of_b);
+    std::int64_t const end_b = b.offset + extent_within(period, b.bytes, of_b, of_a);
+    if (end_a <= b.offset && end_b - a.offset <= period) return {};
+  }
+  return {status::bad_stride, "two planes overlap: one begins at byte {}, the other at {}",
+          a.offset, b.offset};
 }
 
 }  // namespace detail
@@ -194,11 +221,10 @@ constexpr problem check(layout const& m) noexcept {
   if (auto const p = detail::check_plane(m, m.codes, bytes.codes)) return p;
   if (auto const p = detail::check_plane(m, m.scales, bytes.scales)) return p;
   if (auto const p = detail::check_plane(m, m.zeros, bytes.zeros)) return p;
-  plane const* const planes[] = {&m.codes, &m.scales, &m.zeros, &m.tile_padding};
-  for (plane const* a : planes) {
-    for (plane const* b : planes) {
-      if (a == b) continue;
-      if (auto const p = detail::check_apart(m, *a, *b)) return p;
+  std::array<plane const*, 4> const planes{&m.codes, &m.scales, &m.zeros, &m.tile_padding};
+  for (std::size_t i = 0; i < planes.size(); ++i) {
+    for (std::size_t j = i + 1; j < planes.size(); ++j) {
+      if (auto const p = detail::check_apart(m, *planes[i], *planes[j])) return p;
     }
   }
   return {};

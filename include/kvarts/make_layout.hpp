@@ -72,6 +72,44 @@ constexpr layout plan_row_records(int heads, int head_dim, std::int64_t tokens, 
   return m;
 }
 
+namespace detail {
+
+/// Fills in the planes of `[page][head][tile]` once all extents are set.
+template <codec_type C, packing P>
+constexpr layout plan_tiles(layout m, int alignment) noexcept {
+  constexpr codec_info c = info_of<C>();
+  if (check_extents(m, c) || check_alignment(alignment)) return m;
+  auto const bytes = bytes_of_tile<P>(c, m.group, m.tile_tokens, m.head_dim);
+  bool const together = c.grouped_along != axis::row;
+  std::int64_t const used = bytes.codes + (together ? bytes.scales + bytes.zeros : 0);
+  std::int64_t const tile = round_up(used, alignment);
+  std::int64_t const head = tile * m.tiles();
+  std::int64_t const scales_head = bytes.scales * m.tiles();
+  std::int64_t const page_used = m.heads * (head + (together ? 0 : scales_head));
+  std::int64_t const page = round_up(page_used, alignment);
+  m.codes = {0, bytes.codes, tile, head, page};
+  m.scales = together ? plane{bytes.codes, bytes.scales, tile, head, page}
+                      : plane{m.heads * head, bytes.scales, bytes.scales, scales_head, page};
+  m.zeros = {bytes.codes + bytes.scales, bytes.zeros, tile, head, page};
+  m.tile_padding = {used, tile - used, tile, head, page};
+  m.page_padding = {page_used, page - page_used, 0, 0, page};
+  return m;
+}
+
+template <codec_type C>
+constexpr layout tile_extents(int heads, int head_dim, tile_options o, int page_tokens) noexcept {
+  constexpr codec_info c = info_of<C>();
+  layout m;
+  m.heads = heads;
+  m.head_dim = head_dim;
+  m.group = group_or_default(c, o.group);
+  m.tile_tokens = tile_or_default(c, o.tile_tokens, m.group, page_tokens);
+  m.page_tokens = page_tokens;
+  return m;
+}
+
+}  // namespace detail
+
 /// Pages of head tiles: `[page][head][tile]`. Groups keep their parameters with their codes, a tile
 /// is
 /// `[codes][scales][zero-points][zero padding]`; row codecs have code tiles first and their scales
@@ -79,48 +117,21 @@ constexpr layout plan_row_records(int heads, int head_dim, std::int64_t tokens, 
 template <codec_type C, packing P = linear>
 constexpr layout plan_pages(int heads, int head_dim, std::int64_t pages, int page_tokens,
                             tile_options o = {}) noexcept {
-  constexpr codec_info c = info_of<C>();
-  layout m;
-  m.heads = heads;
-  m.head_dim = head_dim;
+  layout m = detail::tile_extents<C>(heads, head_dim, o, page_tokens);
   bool const countable = pages >= 0 && pages <= (std::int64_t{1} << 31);
   m.tokens = countable ? pages * page_tokens : pages;
-  m.group = detail::group_or_default(c, o.group);
-  m.tile_tokens = detail::tile_or_default(c, o.tile_tokens, m.group, page_tokens);
-  m.page_tokens = page_tokens;
-  if (detail::check_extents(m, c) || detail::check_alignment(o.alignment)) return m;
-
-  auto const bytes = detail::bytes_of_tile<P>(c, m.group, m.tile_tokens, head_dim);
-  bool const together = c.grouped_along != axis::row;
-  std::int64_t const used = bytes.codes + (together ? bytes.scales + bytes.zeros : 0);
-  std::int64_t const tile = round_up(used, o.alignment);
-  std::int64_t const head = tile * m.tiles();
-  std::int64_t const scales_head = bytes.scales * m.tiles();
-  std::int64_t const page_used = heads * (head + (together ? 0 : scales_head));
-  std::int64_t const page = round_up(page_used, o.alignment);
-  m.codes = {0, bytes.codes, tile, head, page};
-  m.scales = together ? plane{bytes.codes, bytes.scales, tile, head, page}
-                      : plane{heads * head, bytes.scales, bytes.scales, scales_head, page};
-  m.zeros = {bytes.codes + bytes.scales, bytes.zeros, tile, head, page};
-  m.tile_padding = {used, tile - used, tile, head, page};
-  m.page_padding = {page_used, page - page_used, 0, 0, page};
-  return m;
+  return detail::plan_tiles<C, P>(m, o.alignment);
 }
 
-/// Head tiles of one sequence without pages: one page that holds all its tiles, `[head][tile]`.
-/// Room is rounded up to whole tiles.
+/// Head tiles of one sequence without pages, `[head][tile]`, as one page that holds all. Room is
+/// rounded up to whole tiles.
 template <codec_type C, packing P = linear>
 constexpr layout plan_head_tiles(int heads, int head_dim, std::int64_t tokens,
                                  tile_options o = {}) noexcept {
-  constexpr codec_info c = info_of<C>();
-  o.group = detail::group_or_default(c, o.group);
-  o.tile_tokens = detail::tile_or_default(c, o.tile_tokens, o.group, 0);
-  bool const countable = tokens > 0 && o.tile_tokens > 0 && tokens <= (std::int64_t{1} << 30);
-  std::int64_t const room = countable ? round_up(tokens, o.tile_tokens) : tokens;
-  auto m = plan_pages<C, P>(heads, head_dim, 1, countable ? static_cast<int>(room) : 0, o);
-  m.page_tokens = 0;
-  m.tokens = room;
-  return m;
+  layout m = detail::tile_extents<C>(heads, head_dim, o, 0);
+  bool const countable = tokens > 0 && tokens <= (std::int64_t{1} << 31) && m.tile_tokens > 0;
+  m.tokens = countable ? round_up(tokens, m.tile_tokens) : tokens;
+  return detail::plan_tiles<C, P>(m, o.alignment);
 }
 
 #if defined(__cpp_exceptions)

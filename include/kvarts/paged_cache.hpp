@@ -62,7 +62,9 @@ class paged_cache {
     std::int64_t const after = before + keys.map.tokens;
     bool const coding = frozen(sequence);
     if (!coding && after - scheme_.window.sink > room_) return {status::no_window_room};
-    if (auto const s = own_pages(sequence, {before, after}, coding); s != status::ok) return {s};
+    if (coding) {
+      if (auto const s = own_pages(sequence, {before, after}); s != status::ok) return {s};
+    }
     auto const k = detail::append_side(key_side(sequence), keys, before, coding);
     auto const v = detail::append_side(value_side(sequence), values, before, coding);
     table_.set_length(sequence, after, std::max(table_.ring_begin(sequence), after - room_));
@@ -82,7 +84,7 @@ class paged_cache {
     if (frozen(sequence) || t == nullptr) return status::bad_transform;
     if (auto const p = check(*t, options_.heads, options_.key_dim)) return p.code;
     std::int64_t const tokens = length(sequence);
-    if (auto const s = own_pages(sequence, {0, tokens}, true); s != status::ok) return s;
+    if (auto const s = own_pages(sequence, {0, tokens}); s != status::ok) return s;
     table_.freeze(sequence, std::move(t));
     std::int64_t const sink = scheme_.window.sink;
     auto const keys = key_side(sequence);
@@ -193,24 +195,25 @@ class paged_cache {
 
   /// Makes every page that growing from `tokens.begin` to `tokens.end` tokens codes into present
   /// and unshared (copy on write); takes all or none.
-  status own_pages(int sequence, token_range tokens, bool coding) noexcept {
-    if (!coding) return status::ok;
-    token_range const ranges[] = {newly_coded(key_side(sequence), sequence, tokens),
-                                  newly_coded(value_side(sequence), sequence, tokens)};
+  status own_pages(int sequence, token_range tokens) noexcept {
     std::int64_t const size = options_.page_tokens;
-    auto const missing = [&](std::int64_t p) {
-      bool const touched = std::any_of(std::begin(ranges), std::end(ranges), [&](token_range r) {
-        return r.size() > 0 && r.begin < (p + 1) * size && r.end > p * size;
-      });
-      return touched && table_.needs_page(sequence, p);
+    token_range const keys = newly_coded(key_side(sequence), sequence, tokens);
+    token_range const values = newly_coded(value_side(sequence), sequence, tokens);
+    auto const touches = [size](token_range r, std::int64_t p) {
+      return r.size() > 0 && r.begin < (p + 1) * size && r.end > p * size;
     };
-    std::int64_t const end = ceil_div(std::max(ranges[0].end, ranges[1].end), size);
-    bool const any = ranges[0].size() > 0 || ranges[1].size() > 0;
-    if (any && end > options_.pages) return status::no_pages;
+    auto const missing = [&](std::int64_t p) {
+      bool const written = touches(keys, p) || touches(values, p);
+      return written && (p >= options_.pages || table_.needs_page(sequence, p));
+    };
+    std::int64_t const begin = std::min(keys.begin, values.begin) / size;
+    std::int64_t const end = ceil_div(std::max(keys.end, values.end), size);
     std::int64_t needed = 0;
-    for (std::int64_t p = 0; any && p < end; ++p) needed += missing(p) ? 1 : 0;
-    if (needed > table_.free_pages()) return status::no_pages;
-    for (std::int64_t p = 0; any && p < end; ++p) {
+    for (std::int64_t p = begin; p < end; ++p) {
+      if (!missing(p)) continue;
+      if (p >= options_.pages || ++needed > table_.free_pages()) return status::no_pages;
+    }
+    for (std::int64_t p = begin; p < end; ++p) {
       if (missing(p)) fill_page(sequence, p);
     }
     return status::ok;
@@ -225,10 +228,14 @@ class paged_cache {
 
   void fill_page(int sequence, std::int64_t p) noexcept {
     std::int32_t const shared = table_.own_page(sequence, p);
-    if (shared < 0) return;
     std::int32_t const own = table_.table(sequence).pages[p];
-    keys_.copy_page(shared, own);
-    values_.copy_page(shared, own);
+    if (shared < 0) {
+      keys_.clear_page(own);
+      values_.clear_page(own);
+    } else {
+      keys_.copy_page(shared, own);
+      values_.copy_page(shared, own);
+    }
   }
 
   scheme<KeyCodec, ValueCodec> scheme_;
