@@ -11,8 +11,8 @@ Usage: cmake/dev.sh COMMAND
 
   demo             build the kvarts program, evaluate the sample, write report.html
   test             build everything and run all tests
-  sanitize         the tests under AddressSanitizer and UndefinedBehaviorSanitizer
-  clang            the tests with clang++
+  sanitize         the tests with clang++ under AddressSanitizer and UndefinedBehaviorSanitizer
+  clang            the tests with clang++ as it is
   fuzz [SECONDS]   fuzz the file parsers side by side, 60 seconds unless told otherwise
   bench [ARG...]   run the benchmarks; arguments go to Google Benchmark
   format           format the sources with clang-format 14
@@ -63,7 +63,8 @@ test_release() {
 
 sanitize() {
   install_build_packages
-  build asan
+  choose_clang
+  build asan -D CMAKE_CXX_COMPILER="$clang"
   UBSAN_OPTIONS=print_stacktrace=1 run_tests asan
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -64,6 +65,24 @@ class golden_file {
     return numbers(name, "\"shape\":[");
   }
 
+  /// "F16", "BF16", ...
+  std::string_view dtype(std::string const& name) const {
+    constexpr std::string_view key = "\"dtype\":\"";
+    auto const begin = header_.find(key, entry_of(name)) + key.size();
+    return header_.substr(begin, header_.find('"', begin) - begin);
+  }
+
+  /// Names of all tensors "CASE.NAME" of a case.
+  std::vector<std::string> outputs_of(golden_case const& c) const {
+    std::vector<std::string> names;
+    std::string const quoted = "\"" + c.name + ".";
+    for (auto at = header_.find(quoted); at != std::string_view::npos;
+         at = header_.find(quoted, at + 1)) {
+      names.emplace_back(header_.substr(at + 1, header_.find('"', at + 1) - at - 1));
+    }
+    return names;
+  }
+
   /// The elements of a tensor, whose type must be as large as `T`.
   template <class T>
   std::vector<T> values(std::string const& name) const {
@@ -79,11 +98,15 @@ class golden_file {
   }
 
  private:
-  /// The numbers between this key of a tensor and the next ']'.
-  std::vector<std::int64_t> numbers(std::string const& name, std::string_view key) const {
+  std::size_t entry_of(std::string const& name) const {
     auto const entry = header_.find("\"" + name + "\":{");
     if (entry == std::string_view::npos) throw std::runtime_error("no tensor " + name);
-    auto const begin = header_.find(key, entry) + key.size();
+    return entry;
+  }
+
+  /// The numbers between this key of a tensor and the next ']'.
+  std::vector<std::int64_t> numbers(std::string const& name, std::string_view key) const {
+    auto const begin = header_.find(key, entry_of(name)) + key.size();
     char const* at = header_.data() + begin;
     char const* const end = header_.data() + header_.find(']', begin);
     std::vector<std::int64_t> all;
