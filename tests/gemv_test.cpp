@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products on codes against float64 on the numbers that a second reader finds in the same bytes, to
 // the error bounds that gemv.hpp states.
+#include "support/any_codec.hpp"
 #include "support/catch.hpp"
 #include "support/coded_reader.hpp"
 #include "support/rows.hpp"
@@ -25,12 +26,11 @@ struct shape {
   arrangement arranged;
 };
 
-template <class C>
-coded_format format_of(shape const& s, std::string_view name) {
+coded_format format_of(any_codec const& c, shape const& s) {
   coded_format f;
-  f.name = name;
-  f.bits = C::bits;
-  f.along = static_cast<parameter_axis>(C::grouped_along);
+  f.name = c.info.name;
+  f.bits = c.info.bits;
+  f.along = static_cast<parameter_axis>(c.info.grouped_along);
   f.arranged = s.arranged;
   f.heads = s.heads;
   f.head_dim = s.head_dim;
@@ -41,14 +41,11 @@ coded_format format_of(shape const& s, std::string_view name) {
   return f;
 }
 
-template <class C>
-layout layout_of(shape const& s) {
-  if constexpr (C::grouped_along != axis::token) {
-    if (s.arranged == arrangement::row_records) {
-      return make_row_records<C>(s.heads, s.head_dim, s.tokens, 64, s.group);
-    }
+layout layout_of(any_codec const& c, shape const& s) {
+  if (s.arranged == arrangement::row_records) {
+    return c.row_records(s.heads, s.head_dim, s.tokens, 64, s.group);
   }
-  return make_head_tiles<C>(s.heads, s.head_dim, s.tokens, {s.tile_tokens, s.group, 64});
+  return c.head_tiles(s.heads, s.head_dim, s.tokens, {s.tile_tokens, s.group, 64});
 }
 
 std::vector<float> normals(random_source& random, std::size_t count) {
@@ -112,18 +109,15 @@ void check_outputs(oracle const& o, shape const& s, token_range r, std::vector<f
   }
 }
 
-template <class C>
-void check_products(shape const& s, random_source& random, double size) {
-  std::string const name(std::string_view(C::name()));
-  CAPTURE(name, to_string(C::grouped_along), s.heads, s.query_heads, s.head_dim, s.group, s.tokens);
-  layout const m = layout_of<C>(s);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(m.size_bytes()), std::byte{0xFF});
-  view<C> const v{bytes.data(), m, {}};
+void check_products(any_codec const& c, shape const& s, random_source& random, double size) {
+  CAPTURE(c.name(), s.heads, s.query_heads, s.head_dim, s.group, s.tile_tokens, s.tokens);
+  layout const m = layout_of(c, s);
   rows x = normal_rows(random, s.heads, s.head_dim, s.tokens);
   for (float& value : x.values) value = static_cast<float>(value * size);
-  REQUIRE(encode(v, x.source(), {0, s.tokens}).code == status::ok);
-  oracle const o{coded_reader(format_of<C>(s, name), bytes.data()),
-                 name.find("codebook") != std::string::npos};
+  auto const bytes = encoded(c, m, x.source(), {}, std::byte{0xFF});
+  coded<std::byte const> const v{bytes.data(), m, {}};
+  oracle const o{coded_reader(format_of(c, s), bytes.data()),
+                 c.name().find("codebook") != std::string::npos};
 
   std::int64_t const begin = random.between(0, static_cast<int>(s.tokens) / 2);
   for (token_range const r : {token_range{0, s.tokens}, {begin, s.tokens}}) {
@@ -133,14 +127,28 @@ void check_products(shape const& s, random_source& random, double size) {
     std::vector<double> bias(static_cast<std::size_t>(s.query_heads));
     for (double& b : bias) b = random.normal() * size;
     std::vector<float> scores(columns);
-    REQUIRE(gemv_qk(v, r, s.query_heads, q.data(), bias.data(), scores.data()) == status::ok);
+    REQUIRE(c.gemv_qk(v, r, s.query_heads, q.data(), bias.data(), scores.data()) == status::ok);
     check_scores(o, s, r, q, bias, scores);
 
     auto const p = normals(random, columns);
     std::vector<float> output(width, 777.0f);
-    REQUIRE(gemv_pv(v, r, s.query_heads, p.data(), output.data()) == status::ok);
+    REQUIRE(c.gemv_pv(v, r, s.query_heads, p.data(), output.data()) == status::ok);
     check_outputs(o, s, r, p, output);
   }
+}
+
+shape random_shape(any_codec const& c, random_source& random, int head_dim) {
+  int const groups[] = {16, 32, 48, 64, 128};
+  shape s{};
+  s.heads = random.between(1, 3);
+  s.query_heads = s.heads * random.between(1, 3);
+  s.head_dim = head_dim;
+  s.group = groups[random.between(0, 4)];
+  s.tile_tokens = c.along_tokens() ? s.group : random.between(1, 40);
+  s.tokens = random.between(1, 70);
+  bool const records = c.row_records != nullptr && random.between(0, 1) == 1;
+  s.arranged = records ? arrangement::row_records : arrangement::head_tiles;
+  return s;
 }
 
 TEST_CASE("products of every codec keep their error bounds") {
@@ -148,43 +156,29 @@ TEST_CASE("products of every codec keep their error bounds") {
   CAPTURE(seed);
   random_source random(seed);
   int const dims[] = {46, 64, 80, 96, 100, 128};
-  int const groups[] = {16, 32, 48, 64, 128};
-  for (int round = 0; round < 2; ++round) {
-    for_each_codec([&](auto tag) {
-      using C = typename decltype(tag)::type;
-      shape s{};
-      s.heads = random.between(1, 3);
-      s.query_heads = s.heads * random.between(1, 3);
-      s.head_dim = dims[random.between(0, 5)];
-      s.group = groups[random.between(0, 4)];
-      s.tile_tokens = C::grouped_along == axis::token ? s.group : random.between(1, 40);
-      s.tokens = random.between(1, 70);
-      bool const records = C::grouped_along != axis::token && random.between(0, 1) == 1;
-      s.arranged = records ? arrangement::row_records : arrangement::head_tiles;
-      check_products<C>(s, random, round == 0 ? 1.0 : 300.0);
-    });
+  for (double const size : {1.0, 300.0, 1e-3}) {
+    for (auto const& c : all_codecs()) {
+      shape const s = random_shape(c, random, dims[random.between(0, 5)]);
+      check_products(c, s, random, size);
+    }
   }
 }
 
 TEST_CASE("products in large head_dims") {
-  random_source random(test_seed());
-  using by_channel = codec<symmetric<3, range::narrow>, axis::channel>;
-  using by_token = codec<hybrid<2, range::wide>, axis::token>;
-  for (int const head_dim : {192, 256, 512, 576, 1024}) {
-    check_products<row_codec<int8_head>>({1, 2, head_dim, 0, 1, 33, arrangement::row_records},
-                                         random, 1);
-    check_products<row_codec<midrise<3>>>({1, 2, head_dim, 0, 32, 33, arrangement::head_tiles},
-                                          random, 1);
-    check_products<by_channel>({1, 2, head_dim, 128, 32, 33, arrangement::head_tiles}, random, 1);
-    check_products<by_token>({1, 2, head_dim, 64, 64, 33, arrangement::head_tiles}, random, 1);
+  std::uint64_t const seed = test_seed();
+  CAPTURE(seed);
+  random_source random(seed);
+  int const dims[] = {192, 256, 512, 576, 1024};
+  for (auto const& c : all_codecs()) {
+    shape s = random_shape(c, random, dims[random.between(0, 4)]);
+    s.query_heads = s.heads = 1;
+    s.tokens = 33;
+    check_products(c, s, random, 1.0);
   }
 }
 
 TEST_CASE("large numbers stay finite") {
-  random_source random(test_seed());
   using by_channel = codec<affine<4>, axis::channel>;
-  shape const s{1, 1, 128, 32, 32, 64, arrangement::head_tiles};
-  check_products<by_channel>(s, random, 1e4);
   // q = k = 300 in all of D = 128.
   layout const m = make_head_tiles<by_channel>(1, 128, 1);
   std::vector<std::byte> bytes(static_cast<std::size_t>(m.size_bytes()));

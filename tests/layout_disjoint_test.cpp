@@ -93,12 +93,14 @@ TEST_CASE("every byte of a made layout has one owner") {
       bool const along_tokens = C::grouped_along == axis::token;
       int const tile = along_tokens ? s.group * random.between(1, 2) : random.between(1, 40);
       tile_options const o{tile, s.group, s.alignment};
-      require_whole<C>(make_head_tiles<C>(s.heads, s.head_dim, random.between(0, 150), o));
-      require_whole<C>(
-          make_pages<C>(s.heads, s.head_dim, random.between(0, 3), tile * random.between(1, 3), o));
+      int const tokens = random.between(0, 150);
+      require_whole<C>(make_head_tiles<C>(s.heads, s.head_dim, tokens, o));
+      int const pages = random.between(0, 3);
+      int const page_tokens = tile * random.between(1, 3);
+      require_whole<C>(make_pages<C>(s.heads, s.head_dim, pages, page_tokens, o));
       if constexpr (C::grouped_along != axis::token) {
         require_whole<C>(
-            make_row_records<C>(s.heads, s.head_dim, random.between(0, 9), s.alignment, s.group));
+            make_row_records<C>(s.heads, s.head_dim, tokens % 9, s.alignment, s.group));
       }
     });
   }

@@ -64,8 +64,9 @@ struct query_state {
     sum = 0.0;
   }
 
+  /// q.k. Plain keys may lie far from zero, with products that nearly cancel; coded ones do not.
   double score(float const* key, int key_dim, bool is_coded) const noexcept {
-    if (!is_coded) return static_cast<double>(dot(plain, key, key_dim));
+    if (!is_coded) return dot<double>(plain, key, key_dim);
     return static_cast<double>(dot(folded, key, key_dim)) + bias;
   }
 

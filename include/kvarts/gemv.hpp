@@ -17,15 +17,16 @@ constexpr bool divides_heads(int heads, int query_heads) noexcept {
   return query_heads > 0 && query_heads % heads == 0;
 }
 
-/// Float32 dot product with 16 running sums, then a fold of them.
-inline float dot(float const* a, float const* b, int n) noexcept {
+/// Dot product with 16 running sums of type `Sum`, then a fold of them.
+template <class Sum = float>
+Sum dot(float const* a, float const* b, int n) noexcept {
   constexpr int lanes = 16;
-  float sums[lanes] = {};
+  Sum sums[lanes] = {};
   int i = 0;
   for (; i + lanes <= n; i += lanes) {
-    for (int k = 0; k < lanes; ++k) sums[k] += a[i + k] * b[i + k];
+    for (int k = 0; k < lanes; ++k) sums[k] += Sum(a[i + k]) * Sum(b[i + k]);
   }
-  for (int k = 0; i + k < n; ++k) sums[k] += a[i + k] * b[i + k];
+  for (int k = 0; i + k < n; ++k) sums[k] += Sum(a[i + k]) * Sum(b[i + k]);
   return fold(sums, std::integral_constant<int, lanes>{});
 }
 

@@ -3,7 +3,7 @@
 /// Every shipped quantizer behind plain functions, so that a test of all of them is a loop.
 #pragma once
 
-#include <kvarts/codec_list.hpp>
+#include <kvarts/quantizer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -46,22 +46,6 @@ struct any_quantizer {
 
 /// Those that need no more than the numbers: not TurboQuant's, whose scale is the length of a row
 /// before its rotation.
-inline std::vector<any_quantizer> const& all_quantizers() {
-  static std::vector<any_quantizer> const all = [] {
-    std::vector<any_quantizer> list;
-    for_each_codec([&](auto tag) {
-      using codec = typename decltype(tag)::type;
-      if constexpr (codec::grouped_along != axis::token && !codec::plain) {
-        using quantizer = typename codec::quantizer_type;
-        if constexpr (!requires { &quantizer::row_length; }) {
-          list.push_back({std::string(std::string_view(quantizer::name())), quantizer::bits,
-                          quantizer::clamps_rows, quantize_with<quantizer>});
-        }
-      }
-    });
-    return list;
-  }();
-  return all;
-}
+std::vector<any_quantizer> const& all_quantizers();
 
 }  // namespace kvarts::test

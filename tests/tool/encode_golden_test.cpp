@@ -2,12 +2,11 @@
 // `kvarts encode`, `decode` and `gemv` on all golden cases, bit for bit.
 #include "safetensors.hpp"
 #include "support/catch.hpp"
+#include "support/golden.hpp"
 #include "support/program.hpp"
 #include "transform_file.hpp"
 
 #include <cmath>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -18,34 +17,6 @@ using namespace kvarts::test;
 using namespace kvarts::tool;
 
 std::string const golden_path = std::string(KVARTS_TEST_DATA) + "/golden.safetensors";
-
-struct golden_case {
-  std::string name, codec, bits, variant, along, group, input;
-};
-
-std::vector<golden_case> golden_cases() {
-  std::ifstream index(std::string(KVARTS_TEST_DATA) + "/index.csv");
-  std::vector<golden_case> cases;
-  std::string line;
-  std::getline(index, line);  // headings
-  while (std::getline(index, line)) {
-    // Some variants are quoted, with a comma and no quote inside.
-    std::vector<std::string> fields(1);
-    bool quoted = false;
-    for (char const c : line) {
-      if (c == '"') {
-        quoted = !quoted;
-      } else if (c == ',' && !quoted) {
-        fields.emplace_back();
-      } else {
-        fields.back() += c;
-      }
-    }
-    REQUIRE(fields.size() == 8);
-    cases.push_back({fields[0], fields[1], fields[2], fields[3], fields[4], fields[5], fields[6]});
-  }
-  return cases;
-}
 
 /// The golden tensors, and files of the program in a scratch folder.
 struct fixture {
