@@ -23,7 +23,6 @@ constexpr scheme<innerq_keys, innerq_values> innerq{
     "innerq", key_transform::innerq, value_transform::none, {32, 96}};
 constexpr scheme<row_codec<midrise<4>>, row_codec<midrise<2>>> rotated{
     "rotated", key_transform::calibrated, value_transform::rotated, {32, 96}};
-constexpr scheme<row_codec<int8_head>, row_codec<int8_head>> int8{"int8"};
 constexpr scheme<codec<affine<2>, axis::token, 32>, codec<affine<2>, axis::channel, 32>> kivi{
     "kivi", key_transform::none, value_transform::none, {0, 128}};
 

@@ -6,6 +6,7 @@
 
 #include <kvarts/codec_list.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
