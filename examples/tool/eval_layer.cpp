@@ -12,8 +12,6 @@ namespace kvarts::tool {
 
 namespace {
 
-constexpr rotation value_rotation{1, 1};
-
 /// Queries that share a pass over keys and values: enough to make widening them cheap, few enough
 /// for their weights to stay in cache.
 constexpr std::size_t block_queries = 16;
@@ -24,9 +22,7 @@ constexpr std::size_t size(Integer n) noexcept {
 }
 
 transform_view view_of(value_transform t) noexcept {
-  transform_view view;
-  if (t == value_transform::rotated) view.rotate = value_rotation;
-  return view;
+  return {nullptr, nullptr, 0, value_rotation(t)};
 }
 
 }  // namespace
@@ -106,8 +102,12 @@ std::size_t layer_evaluation::blocks_of_head() const noexcept {
 }
 
 transform_view layer_evaluation::view_of(key_transform t) const {
-  if (t == key_transform::none) return {};
-  return t == key_transform::innerq ? innerq_.view() : calibrated_.view();
+  transform_view view;
+  if (t == key_transform::innerq) view = innerq_.view();
+  if (needs_calibration(t)) view = calibrated_.view();
+  // A transform file may have a rotation of its own, for the preset that it was made for.
+  if (t != key_transform::calibrated) view.rotate = key_rotation(t);
+  return view;
 }
 
 /// Sums over the blocks of each query head, in order, so that threads do not change the result.

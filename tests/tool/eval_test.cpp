@@ -70,7 +70,7 @@ TEST_CASE("all presets measure what an independent implementation measured on th
     }
     ++rows;
   }
-  CHECK(rows == (sanitized ? 19 : 38));  // all presets but fp16 and bf16
+  CHECK(rows == (sanitized ? 21 : 42));  // all presets but fp16 and bf16
 
   measures const fp16 = *find_measures(result, "fp16", 0);
   for (auto const& [name, value] : measure_fields) CHECK(fp16.*value == 0);
@@ -107,7 +107,7 @@ TEST_CASE("threads change nothing") {
 
 TEST_CASE("bits are those of layouts at the dump's head_dim") {
   eval_result const result = evaluate_prefill(dump_file({4, 1, 1, 1, 40}, {0}, 7), {{}, 1});
-  REQUIRE(result.presets.size() == 21);
+  REQUIRE(result.presets.size() == 23);
   for (preset_result const& p : result.presets) {
     CAPTURE(p.preset);
     CHECK(p.bits.mean == Catch::Approx((p.bits.k + p.bits.v) / 2));
