@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -22,11 +23,13 @@ namespace kvarts::tool {
 
 namespace {
 
+std::map<std::string, windows_choice> const windows_names = {
+    {"off", windows_choice::off}, {"on", windows_choice::on}, {"both", windows_choice::both}};
+
 struct command_options {
   std::string dump;
   std::string calibration;
   std::vector<int> layers;
-  std::string windows = "off";
   std::string json;
   std::string html;
   eval_options evaluation{{}, static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))};
@@ -57,10 +60,6 @@ eval_result evaluate_files(command_options const& o) {
 }
 
 void run(command_options const& o) {
-  if (o.windows != "off") {
-    throw tool_error(fmt::format("--windows {} is not supported yet; use --windows off", o.windows),
-                     2);
-  }
   eval_result const result = evaluate_files(o);
   if (!o.json.empty()) write_file(o.json, eval_json(result));
   if (!o.html.empty()) write_file(o.html, html_report(result));
@@ -92,11 +91,12 @@ void add_eval(CLI::App& program) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command
-      ->add_option("--windows", o->windows,
-                   "First and last tokens in 16 bits: off reads all whole groups from codes")
-      ->type_name("WHICH")
-      ->check(CLI::IsMember({"off", "on", "both"}))
-      ->capture_default_str();
+      ->add_option("--windows", o->evaluation.windows,
+                   "Windows of first and last tokens that stay exact: on as each preset has them; "
+                   "off none, so only tokens behind the last whole group stay exact")
+      ->type_name("off|on|both")
+      ->default_str("off")
+      ->transform(CLI::CheckedTransformer(windows_names, CLI::ignore_space).description(""));
   command->add_option("--json", o->json, "Write the result as JSON")->type_name("FILE");
   command->add_option("--html", o->html, "Write a report with charts, one HTML page")
       ->type_name("FILE");

@@ -64,14 +64,16 @@ double bits_of(coding<Transform> const& c, int head_dim) {
 }
 
 template <class KeyCodec, class ValueCodec>
-void add(eval_plan& plan, scheme<KeyCodec, ValueCodec> const& preset, int head_dim) {
+void add(eval_plan& plan, scheme<KeyCodec, ValueCodec> const& preset, bool windows_on,
+         int head_dim) {
   auto const keys = coding_of<KeyCodec>(preset.keys);
   auto const values = coding_of<ValueCodec>(preset.values);
   double const k = bits_of(keys, head_dim);
   double const v = bits_of(values, head_dim);
-  coding_pair const pair{place_of(keys, plan.keys), place_of(values, plan.values)};
+  key_reading const reading{place_of(keys, plan.keys), windows_on ? preset.window : windows{}};
+  coding_pair const pair{place_of(reading, plan.readings), place_of(values, plan.values)};
   plan.presets.push_back(
-      {std::string(preset.name), {k, v, (k + v) / 2}, place_of(pair, plan.pairs)});
+      {std::string(preset.name), windows_on, {k, v, (k + v) / 2}, place_of(pair, plan.pairs)});
 }
 
 std::vector<std::string> preset_names() {
@@ -91,14 +93,17 @@ std::vector<float> coded_space(source_view rows, transform_view const& transform
   return recode(*find_codec(identity<half>::name(), axis::row), 0, rows, transform, {});
 }
 
-eval_plan plan_presets(std::vector<std::string> const& names, int head_dim) {
+eval_plan plan_presets(std::vector<std::string> const& names, windows_choice choice, int head_dim) {
   std::vector<std::string> const known = preset_names();
   std::vector<std::string> chosen;
   for (std::string const& name : names.empty() ? known : names) place_of(name, chosen);
   eval_plan plan;
-  for (std::string const& name : chosen) {
-    if (visit_preset(name, [&](auto const& preset) { add(plan, preset, head_dim); })) continue;
-    throw tool_error(unknown_name("preset", name, known, "`kvarts codecs` lists them"), 2);
+  for (bool const on : {false, true}) {
+    if (choice == (on ? windows_choice::off : windows_choice::on)) continue;
+    for (std::string const& name : chosen) {
+      if (visit_preset(name, [&](auto const& p) { add(plan, p, on, head_dim); })) continue;
+      throw tool_error(unknown_name("preset", name, known, "`kvarts codecs` lists them"), 2);
+    }
   }
   return plan;
 }

@@ -18,8 +18,8 @@ namespace kvarts::tool {
 
 /// What one block of queries of one head adds to the measures.
 struct block_errors {
-  std::vector<score_errors> keys;    ///< of each key coding
-  std::vector<squared_error> pairs;  ///< of each pair
+  std::vector<score_errors> readings;  ///< of each reading of keys
+  std::vector<squared_error> pairs;    ///< of each pair
 
   block_errors& operator+=(block_errors const& other);
 };

@@ -8,6 +8,9 @@
 
 namespace kvarts::tool {
 
+/// Whether presets are measured with their windows of exact tokens, without, or both.
+enum class windows_choice { off, on, both };
+
 /// The five error measures of one preset, of one layer or averaged over layers.
 struct measures {
   double k_rel_sq_err = 0;    ///< sum |k^ - k|^2 / sum |k|^2, mean over KV heads

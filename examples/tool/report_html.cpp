@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 namespace kvarts::tool {
 
@@ -21,10 +22,19 @@ std::string key_transforms(eval_result const& r) {
              : "Key transforms from " + r.calibration + ".";
 }
 
-std::string windows(eval_result const& r) {
-  bool const all_off = std::all_of(r.presets.begin(), r.presets.end(),
-                                   [](preset_result const& p) { return p.windows == "off"; });
-  return all_off ? " Windows off: every key and value is read from codes." : "";
+std::string_view windows(eval_result const& r) {
+  auto const count = [&](std::string_view windows) {
+    return std::count_if(r.presets.begin(), r.presets.end(),
+                         [&](preset_result const& p) { return p.windows == windows; });
+  };
+  if (count("on") == 0) {
+    return " Windows off: only tokens behind the last whole group, where groups lie along tokens, "
+           "are exact.";
+  }
+  return count("off") == 0
+             ? " Windows on: each preset keeps its first and last tokens exact."
+             : " Windows on keep the first and last tokens of each preset exact, windows off "
+               "none.";
 }
 
 std::string header(eval_result const& r) {
@@ -32,7 +42,7 @@ std::string header(eval_result const& r) {
       "{}{}. {}, the last {} as queries; {} query and {}, head_dim {}.", r.dump,
       r.text.empty() ? "" : ": " + r.text, counted(static_cast<std::size_t>(r.tokens), "token"),
       r.queries, r.q_heads, counted(static_cast<std::size_t>(r.kv_heads), "KV head"), r.head_dim);
-  std::string const keys = key_transforms(r) + windows(r);
+  std::string const keys = key_transforms(r) + std::string(windows(r));
   std::string html = fmt::format(
       "<header>\n<h1>KV-cache codecs on {}</h1>\n<p class=\"facts\">{}</p>\n"
       "<p class=\"facts\">{}</p>\n",
