@@ -97,6 +97,16 @@ void add_eval(CLI::App& program) {
       ->type_name("off|on|both")
       ->default_str("off")
       ->transform(CLI::CheckedTransformer(windows_names, CLI::ignore_space).description(""));
+  command
+      ->add_option("--max-bits", o->evaluation.limits.max_bits,
+                   "Which codec? The most exact preset of at most so many mean bits a value")
+      ->type_name("B")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--max-kl", o->evaluation.limits.max_kl,
+                   "Which codec? The smallest preset of at most so many nats of mean attention KL")
+      ->type_name("K")
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--json", o->json, "Write the result as JSON")->type_name("FILE");
   command->add_option("--html", o->html, "Write a report with charts, one HTML page")
       ->type_name("FILE");

@@ -16,6 +16,7 @@ struct eval_options {
   std::vector<std::string> presets;  ///< none: all
   int threads = 1;                   ///< the result does not depend on them
   windows_choice windows = windows_choice::off;
+  budget limits{};
 };
 
 /// Codes keys and values of every layer with every preset and compares attention in float64.

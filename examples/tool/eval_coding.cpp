@@ -63,6 +63,11 @@ double bits_of(coding<Transform> const& c, int head_dim) {
   return head_tiles(*c.codec, c.group, 1, head_dim, 1).effective_bits();
 }
 
+/// Whether constant channels do no harm: their center is taken off, or each has its own scales.
+bool bears_offsets(key_coding const& keys) {
+  return needs_calibration(keys.transform) || keys.codec->info().grouped_along == axis::token;
+}
+
 template <class KeyCodec, class ValueCodec>
 void add(eval_plan& plan, scheme<KeyCodec, ValueCodec> const& preset, bool windows_on,
          int head_dim) {
@@ -72,8 +77,11 @@ void add(eval_plan& plan, scheme<KeyCodec, ValueCodec> const& preset, bool windo
   double const v = bits_of(values, head_dim);
   key_reading const reading{place_of(keys, plan.keys), windows_on ? preset.window : windows{}};
   coding_pair const pair{place_of(reading, plan.readings), place_of(values, plan.values)};
-  plan.presets.push_back(
-      {std::string(preset.name), windows_on, {k, v, (k + v) / 2}, place_of(pair, plan.pairs)});
+  plan.presets.push_back({std::string(preset.name),
+                          windows_on,
+                          bears_offsets(keys),
+                          {k, v, (k + v) / 2},
+                          place_of(pair, plan.pairs)});
 }
 
 std::vector<std::string> preset_names() {

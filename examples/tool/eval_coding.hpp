@@ -65,6 +65,7 @@ struct coding_pair {
 struct planned_preset {
   std::string name;
   bool windows_on = false;
+  bool bears_offsets = false;
   effective_bits bits;
   std::size_t pair = 0;
 };

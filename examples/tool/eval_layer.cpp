@@ -86,7 +86,9 @@ void layer_evaluation::attend(std::size_t i) {
 void layer_evaluation::report(eval_result& result) const {
   std::vector<block_errors> const heads = errors_of_heads();
   for (std::size_t i = 0; i < plan_.presets.size(); ++i) {
-    result.presets[i].layers.push_back({layer_.layer, measure(plan_.presets[i].pair, heads)});
+    std::size_t const pair = plan_.presets[i].pair;
+    result.presets[i].layers.push_back(
+        {layer_.layer, measure(pair, heads), kl_of_heads(pair, heads)});
   }
   float_rows const coded_keys(coded_space(layer_.k, calibrated_.view()), of_.kv_heads);
   std::size_t const head_dim = size(of_.head_dim);
@@ -142,6 +144,18 @@ measures layer_evaluation::measure(std::size_t pair, std::vector<block_errors> c
   m.attention_kl = scores.kl / (count * static_cast<double>(of_.queries));
   m.output_rel_err = std::sqrt(output / count);
   return m;
+}
+
+/// Mean over the queries of the query heads of each KV head.
+std::vector<double> layer_evaluation::kl_of_heads(std::size_t pair,
+                                                  std::vector<block_errors> const& heads) const {
+  std::size_t const shared = size(of_.q_heads / of_.kv_heads);
+  std::vector<double> kl(size(of_.kv_heads));
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    kl[i / shared] += heads[i].readings[plan_.pairs[pair].reading].kl;
+  }
+  for (double& k : kl) k /= static_cast<double>(shared) * static_cast<double>(of_.queries);
+  return kl;
 }
 
 /// Mean over KV heads.

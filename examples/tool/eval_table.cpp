@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval_table.hpp"
 
+#include "eval_choice.hpp"
 #include "report_parts.hpp"
 #include "table.hpp"
 
@@ -70,10 +71,14 @@ std::string eval_tables(eval_result const& result) {
     for (preset_result const& p : result.presets) add(t, result, p, p.layers[i].values);
     text += fmt::format("\nLayer {}\n{}", result.presets.front().layers[i].layer, t.text());
   }
-  if (layers < 2) return text;
-  table means = empty_table();
-  for (preset_result const& p : result.presets) add(means, result, p, p.mean);
-  return text + fmt::format("\nMean of {} layers\n{}", layers, means.text());
+  if (layers >= 2) {
+    table means = empty_table();
+    for (preset_result const& p : result.presets) add(means, result, p, p.mean);
+    text += fmt::format("\nMean of {} layers\n{}", layers, means.text());
+  }
+  text += "\nWhich codec?\n";
+  for (std::string const& s : sentences_of(choose(result), result)) text += s + '\n';
+  return text;
 }
 
 }  // namespace kvarts::tool

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report_html.hpp"
 
+#include "eval_choice.hpp"
 #include "report_parts.hpp"
 #include "report_style.hpp"
 #include "svg_chart.hpp"
@@ -8,7 +9,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace kvarts::tool {
 
@@ -53,6 +57,16 @@ std::string header(eval_result const& r) {
   return html + "</header>\n";
 }
 
+std::string choice_section(eval_result const& r) {
+  std::vector<std::string> const sentences = sentences_of(choose(r), r);
+  std::string list;
+  for (std::size_t i = 1; i < sentences.size(); ++i) {
+    list += fmt::format("<li>{}</li>\n", escape_html(sentences[i]));
+  }
+  if (!list.empty()) list = "<ul>\n" + list + "</ul>\n";
+  return section("Which codec?", sentences.front(), list);
+}
+
 }  // namespace
 
 std::string html_report(eval_result const& result) {
@@ -66,6 +80,7 @@ std::string html_report(eval_result const& result) {
   page += output_error_section(result);
   page += attention_section(result);
   page += table_section(result);
+  if (!result.presets.empty()) page += choice_section(result);
   page += layer_section(result);
   page += channel_section(result);
   page += norm_section(result);
