@@ -5,6 +5,7 @@
 #include "eval_json.hpp"
 #include "eval_table.hpp"
 #include "file.hpp"
+#include "preset_file.hpp"
 #include "report_html.hpp"
 #include "tool_error.hpp"
 
@@ -29,6 +30,7 @@ std::map<std::string, windows_choice> const windows_names = {
 struct command_options {
   std::string dump;
   std::string calibration;
+  std::string preset_file;
   std::vector<int> layers;
   std::string json;
   std::string html;
@@ -59,7 +61,8 @@ eval_result evaluate_files(command_options const& o) {
   return evaluate(of, calibrate_from(calibration, o.calibration, of), o.evaluation);
 }
 
-void run(command_options const& o) {
+void run(command_options& o) {
+  if (!o.preset_file.empty()) o.evaluation.own = read_presets(o.preset_file);
   eval_result const result = evaluate_files(o);
   if (!o.json.empty()) write_file(o.json, eval_json(result));
   if (!o.html.empty()) write_file(o.html, html_report(result));
@@ -86,6 +89,12 @@ void add_eval(CLI::App& program) {
       ->type_name("A,B,...")
       ->delimiter(',')
       ->allow_extra_args(false);
+  command
+      ->add_option("--preset-file", o->preset_file,
+                   "JSON with presets of your own, evaluated beside the shipped ones or by name: "
+                   "{\"name\", \"keys\": {\"codec\", \"along\", \"group\", \"transform\"}, "
+                   "\"values\": {...}, \"windows\": {\"sink\", \"recent\"}}, or a list of such")
+      ->type_name("FILE");
   command->add_option("--layers", o->layers, "Layers to evaluate, all by default")
       ->type_name("I,J,...")
       ->delimiter(',')

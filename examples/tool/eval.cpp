@@ -47,7 +47,7 @@ measures mean_of(std::vector<layer_result> const& layers) {
 
 eval_result evaluate(dump const& of, key_calibration const& calibration,
                      eval_options const& options) {
-  eval_plan const plan = plan_presets(options.presets, options.windows, of.head_dim);
+  eval_plan const plan = plan_presets(options.presets, options.own, options.windows, of.head_dim);
   eval_result result = describe(of, calibration, plan);
   result.limits = options.limits;
   if (of.prefill() == 0) {

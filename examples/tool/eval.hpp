@@ -5,6 +5,7 @@
 
 #include "dump.hpp"
 #include "eval_calibration.hpp"
+#include "eval_coding.hpp"
 #include "eval_result.hpp"
 
 #include <string>
@@ -13,10 +14,11 @@
 namespace kvarts::tool {
 
 struct eval_options {
-  std::vector<std::string> presets;  ///< none: all
+  std::vector<std::string> presets;  ///< none: all, own ones too
   int threads = 1;                   ///< the result does not depend on them
   windows_choice windows = windows_choice::off;
   budget limits{};
+  std::vector<runtime_preset> own{};  ///< presets beside the shipped ones
 };
 
 /// Codes keys and values of every layer with every preset and compares attention in float64.

@@ -35,6 +35,14 @@ struct coding {
 using key_coding = coding<key_transform>;
 using value_coding = coding<value_transform>;
 
+/// A preset as it is at run time.
+struct runtime_preset {
+  std::string name;
+  key_coding keys;
+  value_coding values;
+  windows window{};
+};
+
 /// Encodes all rows `[tokens, heads, head_dim]` into head tiles and decodes them to model space:
 /// float32
 /// `[heads, tokens, head_dim]`.
@@ -79,9 +87,10 @@ struct eval_plan {
   std::vector<coding_pair> pairs;
 };
 
-/// The plan for these presets (none: all of them) in the order given; a name that comes again is
-/// left out. Windows off come before windows on. Bits are those of layouts of this head_dim. Throws
-/// `tool_error` (2) for an unknown name.
-eval_plan plan_presets(std::vector<std::string> const& names, windows_choice choice, int head_dim);
+/// The plan for these presets, shipped ones or `own` (none: all of them), in the order given; a
+/// name that comes again is left out. Windows off come before windows on. Bits are those of layouts
+/// of this head_dim. Throws `tool_error` (2) for an unknown name.
+eval_plan plan_presets(std::vector<std::string> const& names, std::vector<runtime_preset> own,
+                       windows_choice choice, int head_dim);
 
 }  // namespace kvarts::tool
