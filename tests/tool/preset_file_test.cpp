@@ -36,7 +36,7 @@ void write_text(std::string const& path, std::string const& text) { std::ofstrea
 }  // namespace
 
 TEST_CASE("a preset file defines any pair of codecs") {
-  auto const presets = parse_presets(
+  auto const read = parse_presets(
       R"([{"name": "a", "keys": {"codec": "symmetric4_wide", "along": "channel", "group": 48,
                                  "transform": "calibrated"},
            "values": {"codec": "codebook3_f16", "along": "row", "transform": "turned"},
@@ -44,19 +44,19 @@ TEST_CASE("a preset file defines any pair of codecs") {
           {"name": "b", "keys": {"codec": "affine2", "along": "token", "transform": "innerq"},
            "values": {"codec": "f16"}}])",
       "p.json");
-  REQUIRE(presets.size() == 2);
-  CHECK(presets[0].name == "a");
-  CHECK(presets[0].keys.codec == find_codec("symmetric4_wide", axis::channel));
-  CHECK(presets[0].keys.group == 48);
-  CHECK(presets[0].keys.transform == key_transform::calibrated);
-  CHECK(presets[0].values.codec == find_codec("codebook3_f16", axis::row));
-  CHECK(presets[0].values.group == 0);
-  CHECK(presets[0].values.transform == value_transform::turned);
-  CHECK(presets[0].window == windows{0, 7});
-  CHECK(presets[1].keys.step() == 32);
-  CHECK(presets[1].keys.transform == key_transform::innerq);
-  CHECK(presets[1].values.transform == value_transform::none);
-  CHECK(presets[1].window == windows{});
+  REQUIRE(read.size() == 2);
+  CHECK(read[0].name == "a");
+  CHECK(read[0].keys.codec == find_codec("symmetric4_wide", axis::channel));
+  CHECK(read[0].keys.group == 48);
+  CHECK(read[0].keys.transform == key_transform::calibrated);
+  CHECK(read[0].values.codec == find_codec("codebook3_f16", axis::row));
+  CHECK(read[0].values.group == 0);
+  CHECK(read[0].values.transform == value_transform::turned);
+  CHECK(read[0].window == windows{0, 7});
+  CHECK(read[1].keys.step() == 32);
+  CHECK(read[1].keys.transform == key_transform::innerq);
+  CHECK(read[1].values.transform == value_transform::none);
+  CHECK(read[1].window == windows{});
   CHECK(parse_presets(changed("mine", "yours"), "p.json").at(0).name == "yours");
 }
 
