@@ -64,7 +64,8 @@ eval_result evaluate_dump(std::filesystem::path const& folder, std::string const
   auto const [file, contents] = open_safetensors(path);
   auto const [calibration_file, calibration] = open_safetensors(calibration_path);
   dump const of = read_dump(contents, path);
-  return evaluate(of, calibrate_from(calibration, calibration_path, of), {{}, threads});
+  return evaluate(of, calibrate_from(calibration, calibration_path, of),
+                  {{}, threads, windows_choice::both});
 }
 
 /// Names of all dumps of a folder, in order.
@@ -87,7 +88,7 @@ void report(table& t, std::string const& name, comparison const& c) {
       t.add({name, measure_fields[i].name, "0"});
     } else {
       t.add({name, measure_fields[i].name, fmt::format("{:.2e}", d.relative), d.row.preset,
-             std::to_string(d.row.layer), fmt::format("{:.6g}", want),
+             d.row.windows, std::to_string(d.row.layer), fmt::format("{:.6g}", want),
              fmt::format("{:.8g}", d.measured)});
     }
   }
@@ -100,6 +101,7 @@ bool run(std::filesystem::path const& folder, std::string const& expected_path, 
            {"measure", false},
            {"rel. deviation"},
            {"preset", false},
+           {"windows", false},
            {"layer"},
            {"expected"},
            {"measured"}});
@@ -112,8 +114,8 @@ bool run(std::filesystem::path const& folder, std::string const& expected_path, 
     std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - start;
     comparison c;
     for (expected_figures const& row : expected) {
-      if (row.dump != name || row.windows != "off") continue;
-      measures const* const measured = find_measures(result, row.preset, row.layer);
+      if (row.dump != name) continue;
+      measures const* const measured = find_measures(result, row.preset, row.layer, row.windows);
       if (measured != nullptr) {
         c.add(row, *measured);
       } else if (visit_preset(row.preset, [](auto const&) {})) {

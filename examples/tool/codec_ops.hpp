@@ -21,9 +21,10 @@
 
 namespace kvarts::tool {
 
-/// A scale and a zero-point as they are stored: the bits of two 16-bit numbers.
+/// A scale and a zero-point as they are stored: the bits of a 16-bit or 32-bit number, and of a
+/// 16-bit one.
 struct stored_parameters {
-  std::uint16_t scale = 0;
+  std::uint32_t scale = 0;
   std::uint16_t zero = 0;
 };
 

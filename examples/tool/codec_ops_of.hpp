@@ -12,6 +12,8 @@
 #include <kvarts/gemv.hpp>
 #include <kvarts/make_layout.hpp>
 
+#include <bit>
+#include <cstdint>
 #include <type_traits>
 
 namespace kvarts::tool {
@@ -32,6 +34,10 @@ constexpr origin published_by(std::type_identity<hybrid<Bits, Range>>) noexcept 
 template <int Bits>
 constexpr origin published_by(std::type_identity<affine<Bits>>) noexcept {
   return origin::kivi;
+}
+template <int Bits>
+constexpr origin published_by(std::type_identity<codebook<Bits, float>>) noexcept {
+  return origin::turboquant;
 }
 constexpr origin published_by(std::type_identity<int8_head>) noexcept { return origin::hiqcache; }
 
@@ -102,7 +108,11 @@ class codec_ops_of final : public codec_ops {
       return {};
     } else {
       auto const p = kvarts::load_parameters(of(src), head, token, channel);
-      return {p.scale.bits, p.zero.bits};
+      if constexpr (std::is_same_v<typename C::scale_type, float>) {
+        return {std::bit_cast<std::uint32_t>(p.scale), p.zero.bits};
+      } else {
+        return {p.scale.bits, p.zero.bits};
+      }
     }
   }
 
@@ -110,8 +120,9 @@ class codec_ops_of final : public codec_ops {
   static constexpr kvt_scale_type scale_type() noexcept {
     if constexpr (C::plain) {
       return kvt_scale_type::none;
+    } else if constexpr (std::is_same_v<typename C::scale_type, float>) {
+      return kvt_scale_type::f32;
     } else {
-      static_assert(sizeof(typename C::scale_type) == 2, "stored_parameters holds 16-bit scales");
       return std::is_same_v<typename C::scale_type, half> ? kvt_scale_type::f16
                                                           : kvt_scale_type::bf16;
     }

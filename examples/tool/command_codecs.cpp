@@ -41,9 +41,10 @@ struct codec_line {
 
   std::string_view scale() const {
     if (facts.scale_type == kvt_scale_type::none) return "";
+    if (facts.scale_type == kvt_scale_type::f32) return "f32";
     return facts.scale_type == kvt_scale_type::f16 ? "f16" : "bf16";
   }
-  std::string_view zero_point() const { return facts.zero_points != 0 ? scale() : ""; }
+  std::string_view zero_point() const { return facts.zero_points != 0 ? "f16" : ""; }
 };
 
 /// One side of a preset.
@@ -84,15 +85,22 @@ std::vector<codec_line> all_codecs(int head_dim) {
   return lines;
 }
 
+std::string rotation_text(rotation const& r) {
+  if (r.rounds < 2) return r.rounds == 0 ? "" : "rotation";
+  return fmt::format("{} rounds of rotation", r.rounds);
+}
+
 std::vector<std::string> parts_of(key_transform t) {
   if (t == key_transform::innerq) return {"InnerQ norm"};
-  if (t == key_transform::calibrated) return {"center", "norm", "rotation"};
-  return {};
+  std::vector<std::string> parts;
+  if (needs_calibration(t)) parts = {"center", "norm"};
+  if (auto const r = rotation_text(key_rotation(t)); !r.empty()) parts.push_back(r);
+  return parts;
 }
 
 std::vector<std::string> parts_of(value_transform t) {
-  if (t == value_transform::rotated) return {"rotation"};
-  return {};
+  auto const r = rotation_text(value_rotation(t));
+  return r.empty() ? std::vector<std::string>{} : std::vector{r};
 }
 
 template <class Codec, class Transform>

@@ -195,8 +195,8 @@ void add_file_options(CLI::App& command, encode_options& o) {
   command.add_flag("--raw", o.raw, "Write the bare records or tiles, without a header");
   command
       .add_option("--parts", o.parts,
-                  "Write PREFIX.codes_u8.npy, .scale_f16.npy (or .scale_bf16.npy) and "
-                  ".zero_f16.npy too")
+                  "Write PREFIX.codes_u8.npy, .scale_f16.npy (or .scale_bf16.npy, "
+                  ".scale_f32.npy) and .zero_f16.npy too")
       ->type_name("PREFIX");
 }
 

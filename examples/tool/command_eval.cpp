@@ -5,6 +5,7 @@
 #include "eval_json.hpp"
 #include "eval_table.hpp"
 #include "file.hpp"
+#include "preset_file.hpp"
 #include "report_html.hpp"
 #include "tool_error.hpp"
 
@@ -13,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -22,11 +24,14 @@ namespace kvarts::tool {
 
 namespace {
 
+std::map<std::string, windows_choice> const windows_names = {
+    {"off", windows_choice::off}, {"on", windows_choice::on}, {"both", windows_choice::both}};
+
 struct command_options {
   std::string dump;
   std::string calibration;
+  std::string preset_file;
   std::vector<int> layers;
-  std::string windows = "off";
   std::string json;
   std::string html;
   eval_options evaluation{{}, static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))};
@@ -56,11 +61,8 @@ eval_result evaluate_files(command_options const& o) {
   return evaluate(of, calibrate_from(calibration, o.calibration, of), o.evaluation);
 }
 
-void run(command_options const& o) {
-  if (o.windows != "off") {
-    throw tool_error(fmt::format("--windows {} is not supported yet; use --windows off", o.windows),
-                     2);
-  }
+void run(command_options& o) {
+  if (!o.preset_file.empty()) o.evaluation.own = read_presets(o.preset_file);
   eval_result const result = evaluate_files(o);
   if (!o.json.empty()) write_file(o.json, eval_json(result));
   if (!o.html.empty()) write_file(o.html, html_report(result));
@@ -87,16 +89,33 @@ void add_eval(CLI::App& program) {
       ->type_name("A,B,...")
       ->delimiter(',')
       ->allow_extra_args(false);
+  command
+      ->add_option("--preset-file", o->preset_file,
+                   "JSON with presets of your own, evaluated beside the shipped ones or by name: "
+                   "{\"name\", \"keys\": {\"codec\", \"along\", \"group\", \"transform\"}, "
+                   "\"values\": {...}, \"windows\": {\"sink\", \"recent\"}}, or a list of such")
+      ->type_name("FILE");
   command->add_option("--layers", o->layers, "Layers to evaluate, all by default")
       ->type_name("I,J,...")
       ->delimiter(',')
       ->allow_extra_args(false);
   command
-      ->add_option("--windows", o->windows,
-                   "First and last tokens in 16 bits: off reads all whole groups from codes")
-      ->type_name("WHICH")
-      ->check(CLI::IsMember({"off", "on", "both"}))
-      ->capture_default_str();
+      ->add_option("--windows", o->evaluation.windows,
+                   "Windows of first and last tokens that stay exact: on as each preset has them; "
+                   "off none, so only tokens behind the last whole group stay exact")
+      ->type_name("off|on|both")
+      ->default_str("off")
+      ->transform(CLI::CheckedTransformer(windows_names, CLI::ignore_space).description(""));
+  command
+      ->add_option("--max-bits", o->evaluation.limits.max_bits,
+                   "Which codec? The most exact preset of at most so many mean bits a value")
+      ->type_name("B")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--max-kl", o->evaluation.limits.max_kl,
+                   "Which codec? The smallest preset of at most so many nats of mean attention KL")
+      ->type_name("K")
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--json", o->json, "Write the result as JSON")->type_name("FILE");
   command->add_option("--html", o->html, "Write a report with charts, one HTML page")
       ->type_name("FILE");

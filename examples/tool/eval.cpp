@@ -28,7 +28,8 @@ eval_result describe(dump const& of, key_calibration const& calibration, eval_pl
   result.calibration = calibration.source;
   result.warnings = calibration.warnings;
   for (planned_preset const& p : plan.presets) {
-    result.presets.push_back({p.name, "off", p.bits, {}, {}});
+    result.presets.push_back(
+        {p.name, p.windows_on ? "on" : "off", p.bits, {}, {}, p.bears_offsets});
   }
   return result;
 }
@@ -46,8 +47,9 @@ measures mean_of(std::vector<layer_result> const& layers) {
 
 eval_result evaluate(dump const& of, key_calibration const& calibration,
                      eval_options const& options) {
-  eval_plan const plan = plan_presets(options.presets, of.head_dim);
+  eval_plan const plan = plan_presets(options.presets, options.own, options.windows, of.head_dim);
   eval_result result = describe(of, calibration, plan);
+  result.limits = options.limits;
   if (of.prefill() == 0) {
     result.warnings.push_back("No token comes before the queries: InnerQ's norms are all 1.");
   }

@@ -36,6 +36,10 @@ void add_weighted_rows(double const* weights, double const* __restrict rows, std
   }
 }
 
+/// log(1e-300): a weight that float64 can hardly hold counts as this, so that one token whose coded
+/// score is thousands off does not outweigh all others.
+constexpr double least_log_weight = -690.7755278982137;
+
 /// Weights of `count` tokens; returns the log of the sum of exp(score).
 double softmax(double const* scores, std::int64_t count, double* weights) {
   double const largest = *std::max_element(scores, scores + count);
@@ -125,6 +129,10 @@ score_errors attention_block::code_keys(std::span<float const> keys, coded_regio
       double const error = coded[t] - exact[t];
       kl -= weights[t] * error;
       result.squares += error * error;
+    }
+    for (std::int64_t t = 0; t < reads(i); ++t) {
+      double const log_weight = coded[t] - log_sum;
+      if (log_weight < least_log_weight) kl -= weights[t] * (least_log_weight - log_weight);
     }
     result.kl += std::max(kl, 0.0);  // rounding alone makes it negative
     result.pairs += codes.size();

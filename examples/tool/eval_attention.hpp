@@ -32,7 +32,7 @@ struct coded_region {
 
 /// Sums over the queries of a block; squares are over coded (query, token) pairs.
 struct score_errors {
-  double kl = 0;       ///< KL(exact || coded) of the weights, nats
+  double kl = 0;       ///< KL(exact || coded) of the weights, at least 1e-300 each; nats
   double squares = 0;  ///< squared errors of q.k / sqrt(head_dim)
   std::int64_t pairs = 0;
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace kvarts::tool {
 
@@ -63,21 +64,28 @@ double bits_of(coding<Transform> const& c, int head_dim) {
   return head_tiles(*c.codec, c.group, 1, head_dim, 1).effective_bits();
 }
 
-template <class KeyCodec, class ValueCodec>
-void add(eval_plan& plan, scheme<KeyCodec, ValueCodec> const& preset, int head_dim) {
-  auto const keys = coding_of<KeyCodec>(preset.keys);
-  auto const values = coding_of<ValueCodec>(preset.values);
-  double const k = bits_of(keys, head_dim);
-  double const v = bits_of(values, head_dim);
-  coding_pair const pair{place_of(keys, plan.keys), place_of(values, plan.values)};
-  plan.presets.push_back(
-      {std::string(preset.name), {k, v, (k + v) / 2}, place_of(pair, plan.pairs)});
+/// Whether constant channels do no harm: their center is taken off, or each has its own scales.
+bool bears_offsets(key_coding const& keys) {
+  return needs_calibration(keys.transform) || keys.codec->info().grouped_along == axis::token;
 }
 
-std::vector<std::string> preset_names() {
-  std::vector<std::string> names;
-  for_each_preset([&](auto const& preset) { names.emplace_back(preset.name); });
-  return names;
+void add(eval_plan& plan, runtime_preset const& preset, bool windows_on, int head_dim) {
+  double const k = bits_of(preset.keys, head_dim);
+  double const v = bits_of(preset.values, head_dim);
+  key_reading const reading{place_of(preset.keys, plan.keys),
+                            windows_on ? preset.window : windows{}};
+  coding_pair const pair{place_of(reading, plan.readings), place_of(preset.values, plan.values)};
+  plan.presets.push_back({preset.name,
+                          windows_on,
+                          bears_offsets(preset.keys),
+                          {k, v, (k + v) / 2},
+                          place_of(pair, plan.pairs)});
+}
+
+template <class KeyCodec, class ValueCodec>
+runtime_preset shipped(scheme<KeyCodec, ValueCodec> const& preset) {
+  return {std::string(preset.name), coding_of<KeyCodec>(preset.keys),
+          coding_of<ValueCodec>(preset.values), preset.window};
 }
 
 }  // namespace
@@ -91,14 +99,25 @@ std::vector<float> coded_space(source_view rows, transform_view const& transform
   return recode(*find_codec(identity<half>::name(), axis::row), 0, rows, transform, {});
 }
 
-eval_plan plan_presets(std::vector<std::string> const& names, int head_dim) {
-  std::vector<std::string> const known = preset_names();
-  std::vector<std::string> chosen;
-  for (std::string const& name : names.empty() ? known : names) place_of(name, chosen);
+eval_plan plan_presets(std::vector<std::string> const& names, std::vector<runtime_preset> own,
+                       windows_choice choice, int head_dim) {
+  std::vector<runtime_preset> all;
+  for_each_preset([&](auto const& preset) { all.push_back(shipped(preset)); });
+  for (runtime_preset& preset : own) all.push_back(std::move(preset));
+  std::vector<std::string> known;
+  for (runtime_preset const& preset : all) known.push_back(preset.name);
+  std::vector<std::size_t> chosen;
+  for (std::string const& name : names.empty() ? known : names) {
+    auto const found = std::find(known.begin(), known.end(), name);
+    if (found == known.end()) {
+      throw tool_error(unknown_name("preset", name, known, "`kvarts codecs` lists them"), 2);
+    }
+    place_of(static_cast<std::size_t>(found - known.begin()), chosen);
+  }
   eval_plan plan;
-  for (std::string const& name : chosen) {
-    if (visit_preset(name, [&](auto const& preset) { add(plan, preset, head_dim); })) continue;
-    throw tool_error(unknown_name("preset", name, known, "`kvarts codecs` lists them"), 2);
+  for (bool const on : {false, true}) {
+    if (choice == (on ? windows_choice::off : windows_choice::on)) continue;
+    for (std::size_t const i : chosen) add(plan, all[i], on, head_dim);
   }
   return plan;
 }

@@ -9,7 +9,8 @@
 
 namespace kvarts::tool {
 
-/// `{"dump", "model", ..., "results": [{"preset", "windows", "bits", "layers", "mean"}]}`; measures
+/// `{"dump", "model", ..., "results": [{"preset", "windows", "bits", "layers", "mean"}],
+/// "choice": {"preset", "ranking", "overrides", "unsafe", "text", ...}}`; measures
 /// that are not finite are null.
 std::string eval_json(eval_result const& result);
 

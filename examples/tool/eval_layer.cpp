@@ -12,8 +12,6 @@ namespace kvarts::tool {
 
 namespace {
 
-constexpr rotation value_rotation{1, 1};
-
 /// Queries that share a pass over keys and values: enough to make widening them cheap, few enough
 /// for their weights to stay in cache.
 constexpr std::size_t block_queries = 16;
@@ -24,15 +22,13 @@ constexpr std::size_t size(Integer n) noexcept {
 }
 
 transform_view view_of(value_transform t) noexcept {
-  transform_view view;
-  if (t == value_transform::rotated) view.rotate = value_rotation;
-  return view;
+  return {nullptr, nullptr, 0, value_rotation(t)};
 }
 
 }  // namespace
 
 block_errors& block_errors::operator+=(block_errors const& other) {
-  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] += other.keys[i];
+  for (std::size_t i = 0; i < readings.size(); ++i) readings[i] += other.readings[i];
   for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] += other.pairs[i];
   return *this;
 }
@@ -72,16 +68,17 @@ void layer_evaluation::attend(std::size_t i) {
                          of_.prefill() + static_cast<std::int64_t>(first), of_.head_dim},
                         k_.head(kv_head), v_.head(kv_head));
   block_errors& errors = blocks_[i];
-  errors.keys.resize(coded_k_.size());
+  errors.readings.resize(plan_.readings.size());
   errors.pairs.resize(plan_.pairs.size());
-  for (std::size_t k = 0; k < coded_k_.size(); ++k) {
-    coded_region const all_keys{0, 0, plan_.keys[k].step()};
-    errors.keys[k] = block.code_keys(coded_k_[k].head(kv_head), all_keys);
+  for (std::size_t r = 0; r < plan_.readings.size(); ++r) {
+    auto const [keys, window] = plan_.readings[r];
+    coded_region const key_region{window.sink, window.recent, plan_.keys[keys].step()};
+    errors.readings[r] = block.code_keys(coded_k_[keys].head(kv_head), key_region);
     for (std::size_t p = 0; p < plan_.pairs.size(); ++p) {
-      auto const [keys, values] = plan_.pairs[p];
-      if (keys != k) continue;
-      coded_region const all_values{0, 0, plan_.values[values].step()};
-      errors.pairs[p] = block.code_values(coded_v_[values].head(kv_head), all_values);
+      auto const [reading, values] = plan_.pairs[p];
+      if (reading != r) continue;
+      coded_region const value_region{window.sink, window.recent, plan_.values[values].step()};
+      errors.pairs[p] = block.code_values(coded_v_[values].head(kv_head), value_region);
     }
   }
 }
@@ -89,7 +86,9 @@ void layer_evaluation::attend(std::size_t i) {
 void layer_evaluation::report(eval_result& result) const {
   std::vector<block_errors> const heads = errors_of_heads();
   for (std::size_t i = 0; i < plan_.presets.size(); ++i) {
-    result.presets[i].layers.push_back({layer_.layer, measure(plan_.presets[i].pair, heads)});
+    std::size_t const pair = plan_.presets[i].pair;
+    result.presets[i].layers.push_back(
+        {layer_.layer, measure(pair, heads), kl_of_heads(pair, heads)});
   }
   float_rows const coded_keys(coded_space(layer_.k, calibrated_.view()), of_.kv_heads);
   std::size_t const head_dim = size(of_.head_dim);
@@ -106,8 +105,12 @@ std::size_t layer_evaluation::blocks_of_head() const noexcept {
 }
 
 transform_view layer_evaluation::view_of(key_transform t) const {
-  if (t == key_transform::none) return {};
-  return t == key_transform::innerq ? innerq_.view() : calibrated_.view();
+  transform_view view;
+  if (t == key_transform::innerq) view = innerq_.view();
+  if (needs_calibration(t)) view = calibrated_.view();
+  // A transform file may have a rotation of its own, for the preset that it was made for.
+  if (t != key_transform::calibrated) view.rotate = key_rotation(t);
+  return view;
 }
 
 /// Sums over the blocks of each query head, in order, so that threads do not change the result.
@@ -124,23 +127,35 @@ std::vector<block_errors> layer_evaluation::errors_of_heads() const {
 }
 
 measures layer_evaluation::measure(std::size_t pair, std::vector<block_errors> const& heads) const {
-  auto const [keys, values] = plan_.pairs[pair];
+  auto const [reading, values] = plan_.pairs[pair];
   score_errors scores;
   double output = 0;
   for (block_errors const& head : heads) {
-    scores += head.keys[keys];
+    scores += head.readings[reading];
     output += head.pairs[pair].relative();
   }
   auto const count = static_cast<double>(heads.size());
   measures m;
-  m.k_rel_sq_err = relative_error(coded_k_[keys], k_);
+  m.k_rel_sq_err = relative_error(coded_k_[plan_.readings[reading].keys], k_);
   m.v_rel_sq_err = relative_error(coded_v_[values], v_);
-  if (scores.pairs > 0) {  // short texts may not fill a single group
+  if (scores.pairs > 0) {  // short texts may not leave the windows, or not fill a group
     m.logit_rms_err = std::sqrt(scores.squares / static_cast<double>(scores.pairs));
   }
   m.attention_kl = scores.kl / (count * static_cast<double>(of_.queries));
   m.output_rel_err = std::sqrt(output / count);
   return m;
+}
+
+/// Mean over the queries of the query heads of each KV head.
+std::vector<double> layer_evaluation::kl_of_heads(std::size_t pair,
+                                                  std::vector<block_errors> const& heads) const {
+  std::size_t const shared = size(of_.q_heads / of_.kv_heads);
+  std::vector<double> kl(size(of_.kv_heads));
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    kl[i / shared] += heads[i].readings[plan_.pairs[pair].reading].kl;
+  }
+  for (double& k : kl) k /= static_cast<double>(shared) * static_cast<double>(of_.queries);
+  return kl;
 }
 
 /// Mean over KV heads.

@@ -18,8 +18,8 @@ namespace kvarts::tool {
 
 /// What one block of queries of one head adds to the measures.
 struct block_errors {
-  std::vector<score_errors> keys;    ///< of each key coding
-  std::vector<squared_error> pairs;  ///< of each pair
+  std::vector<score_errors> readings;  ///< of each reading of keys
+  std::vector<squared_error> pairs;    ///< of each pair
 
   block_errors& operator+=(block_errors const& other);
 };
@@ -49,6 +49,7 @@ class layer_evaluation {
   transform_view view_of(key_transform t) const;
   std::vector<block_errors> errors_of_heads() const;
   measures measure(std::size_t pair, std::vector<block_errors> const& heads) const;
+  std::vector<double> kl_of_heads(std::size_t pair, std::vector<block_errors> const& heads) const;
   double relative_error(float_rows const& coded, float_rows const& exact) const;
 
   dump const& of_;

@@ -3,10 +3,14 @@
 /// What `kvarts eval` measures, as plain data: `eval` fills it, the table, JSON and HTML print it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace kvarts::tool {
+
+/// Whether presets are measured with their windows of exact tokens, without, or both.
+enum class windows_choice { off, on, both };
 
 /// The five error measures of one preset, of one layer or averaged over layers.
 struct measures {
@@ -28,6 +32,7 @@ struct effective_bits {
 struct layer_result {
   int layer = 0;
   measures values;
+  std::vector<double> kl_of_heads{};  ///< `attention_kl` of the query heads of each KV head
 };
 
 /// One preset: its cost, its error in every layer and the mean over layers.
@@ -37,6 +42,13 @@ struct preset_result {
   effective_bits bits;
   std::vector<layer_result> layers;
   measures mean;
+  bool bears_offsets = false;  ///< constant key channels do no harm: centered, or scaled by channel
+};
+
+/// What a preset may cost at most.
+struct budget {
+  std::optional<double> max_bits;  ///< mean bits a value
+  std::optional<double> max_kl;    ///< mean over layers, nats
 };
 
 /// Statistics of every key channel of one KV head, each `[head_dim]`.
@@ -70,6 +82,7 @@ struct eval_result {
   std::vector<channel_profile> channels;
   std::vector<value_norms> values;
   std::vector<std::string> warnings;
+  budget limits{};
 };
 
 }  // namespace kvarts::tool

@@ -9,7 +9,8 @@
 
 namespace kvarts::tool {
 
-/// What was read, a table of all presets for each layer, and the one of their means.
+/// What was read, a table of all presets for each layer, the one of their means, and which
+/// preset to take.
 std::string eval_tables(eval_result const& result);
 
 }  // namespace kvarts::tool

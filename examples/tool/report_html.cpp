@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report_html.hpp"
 
+#include "eval_choice.hpp"
 #include "report_parts.hpp"
 #include "report_style.hpp"
 #include "svg_chart.hpp"
@@ -8,6 +9,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace kvarts::tool {
 
@@ -21,10 +26,19 @@ std::string key_transforms(eval_result const& r) {
              : "Key transforms from " + r.calibration + ".";
 }
 
-std::string windows(eval_result const& r) {
-  bool const all_off = std::all_of(r.presets.begin(), r.presets.end(),
-                                   [](preset_result const& p) { return p.windows == "off"; });
-  return all_off ? " Windows off: every key and value is read from codes." : "";
+std::string_view windows(eval_result const& r) {
+  auto const count = [&](std::string_view windows) {
+    return std::count_if(r.presets.begin(), r.presets.end(),
+                         [&](preset_result const& p) { return p.windows == windows; });
+  };
+  if (count("on") == 0) {
+    return " Windows off: only tokens behind the last whole group, where groups lie along tokens, "
+           "are exact.";
+  }
+  return count("off") == 0
+             ? " Windows on: each preset keeps its first and last tokens exact."
+             : " Windows on keep the first and last tokens of each preset exact, windows off "
+               "none.";
 }
 
 std::string header(eval_result const& r) {
@@ -32,7 +46,7 @@ std::string header(eval_result const& r) {
       "{}{}. {}, the last {} as queries; {} query and {}, head_dim {}.", r.dump,
       r.text.empty() ? "" : ": " + r.text, counted(static_cast<std::size_t>(r.tokens), "token"),
       r.queries, r.q_heads, counted(static_cast<std::size_t>(r.kv_heads), "KV head"), r.head_dim);
-  std::string const keys = key_transforms(r) + windows(r);
+  std::string const keys = key_transforms(r) + std::string(windows(r));
   std::string html = fmt::format(
       "<header>\n<h1>KV-cache codecs on {}</h1>\n<p class=\"facts\">{}</p>\n"
       "<p class=\"facts\">{}</p>\n",
@@ -41,6 +55,16 @@ std::string header(eval_result const& r) {
     html += fmt::format("<p class=\"warning\">{}</p>\n", escape_html(warning));
   }
   return html + "</header>\n";
+}
+
+std::string choice_section(eval_result const& r) {
+  std::vector<std::string> const sentences = sentences_of(choose(r), r);
+  std::string list;
+  for (std::size_t i = 1; i < sentences.size(); ++i) {
+    list += fmt::format("<li>{}</li>\n", escape_html(sentences[i]));
+  }
+  if (!list.empty()) list = "<ul>\n" + list + "</ul>\n";
+  return section("Which codec?", sentences.front(), list);
 }
 
 }  // namespace
@@ -56,6 +80,7 @@ std::string html_report(eval_result const& result) {
   page += output_error_section(result);
   page += attention_section(result);
   page += table_section(result);
+  if (!result.presets.empty()) page += choice_section(result);
   page += layer_section(result);
   page += channel_section(result);
   page += norm_section(result);

@@ -28,7 +28,10 @@ using group_quantizers =
 /// Codecs with one scale a row, and plain 16-bit values.
 using row_codecs =
     type_list<row_codec<int8_head>, row_codec<midrise<2>>, row_codec<midrise<3>>,
-              row_codec<midrise<4>>, row_codec<midrise<8>>, identity<half>, identity<bfloat16>>;
+              row_codec<midrise<4>>, row_codec<midrise<8>>, row_codec<codebook<2, float>>,
+              row_codec<codebook<3, float>>, row_codec<codebook<4, float>>,
+              row_codec<codebook<2, half>>, row_codec<codebook<3, half>>,
+              row_codec<codebook<4, half>>, identity<half>, identity<bfloat16>>;
 
 namespace detail {
 

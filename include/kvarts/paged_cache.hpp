@@ -20,8 +20,8 @@ namespace kvarts {
 /// between forks until one writes. A sequence's content is a function of its tokens and its frozen
 /// transform alone. All memory is allocated when the cache is made; calls that fail change nothing.
 ///
-/// Schemes without a key transform code at once; the others keep everything in 16 bits until
-/// `freeze`. Sequences are numbered slots. Not thread-safe: one thread at a time.
+/// Schemes whose key transform needs no data code at once; the others keep everything in 16 bits
+/// until `freeze`. Sequences are numbered slots. Not thread-safe: one thread at a time.
 template <codec_type KeyCodec, codec_type ValueCodec>
 class paged_cache {
  public:
@@ -37,7 +37,8 @@ class paged_cache {
 
   /// A new empty sequence, or -1 when every slot is taken.
   int add() noexcept {
-    return table_.add(scheme_.window.sink, scheme_.keys == key_transform::none);
+    return table_.add(scheme_.window.sink, !needs_data(scheme_.keys),
+                      {nullptr, nullptr, 0, key_rotation(scheme_.keys)});
   }
 
   /// Ends a sequence; pages that nobody else shares become free.

@@ -17,9 +17,32 @@ namespace kvarts {
 /// What happens to keys before they are coded.
 enum class key_transform : std::uint8_t {
   none,
-  innerq,      ///< InnerQ's norm, from the prefill
-  calibrated,  ///< center, norm and one round of rotation, from calibration text
+  innerq,             ///< InnerQ's norm, from the prefill
+  calibrated,         ///< center, norm and one round of rotation, from calibration text
+  turned,             ///< TurboQuant's two rounds of rotation
+  calibrated_turned,  ///< center and norm from calibration text, then two rounds
 };
+
+/// The rotation of a key transform.
+constexpr rotation key_rotation(key_transform t) noexcept {
+  switch (t) {
+    case key_transform::none:
+    case key_transform::innerq: return {};
+    case key_transform::calibrated: return {1, 1};
+    default: return {2, 1};
+  }
+}
+
+/// Whether a key transform has parts that come from tensors: its caches code nothing before they
+/// are frozen.
+constexpr bool needs_data(key_transform t) noexcept {
+  return t != key_transform::none && t != key_transform::turned;
+}
+
+/// Whether a key transform takes center and norm from a calibration.
+constexpr bool needs_calibration(key_transform t) noexcept {
+  return t == key_transform::calibrated || t == key_transform::calibrated_turned;
+}
 
 /// What happens to values before they are coded.
 enum class value_transform : std::uint8_t {
@@ -35,7 +58,7 @@ constexpr rotation value_rotation(value_transform t) noexcept {
 }
 
 /// Where a preset's numbers come from.
-enum class origin : std::uint8_t { baseline, hiqcache, innerq, kivi, kvarts };
+enum class origin : std::uint8_t { baseline, hiqcache, innerq, kivi, turboquant, kvarts };
 
 constexpr std::string_view to_string(origin o) noexcept {
   switch (o) {
@@ -43,6 +66,7 @@ constexpr std::string_view to_string(origin o) noexcept {
     case origin::hiqcache: return "HiQCache";
     case origin::innerq: return "InnerQ";
     case origin::kivi: return "KIVI";
+    case origin::turboquant: return "TurboQuant";
     default: return "kvarts";
   }
 }
@@ -72,6 +96,8 @@ using hybrid_by_token = codec<hybrid<2, Range>, axis::token, 32>;
 using int8_rows = row_codec<int8_head>;
 using kivi_keys = codec<affine<2>, axis::token, 32>;
 using kivi_values = codec<affine<2>, axis::channel, 32>;
+template <int Bits, class Scale>
+using codebook_rows = row_codec<codebook<Bits, Scale>>;
 
 template <int KeyBits, int ValueBits>
 constexpr auto rotated(std::string_view name, windows w) noexcept {
@@ -113,6 +139,14 @@ inline constexpr auto presets = [] {
                                                              plain_v, sunk, origin::kvarts},
       scheme<kivi_keys, kivi_values>{"kivi", plain_k, plain_v, {0, 128}, origin::kivi},
       scheme<kivi_keys, kivi_values>{"kivi_sink", plain_k, plain_v, sunk, origin::kivi},
+      scheme<codebook_rows<4, float>, codebook_rows<3, float>>{"turboquant",
+                                                               key_transform::turned,
+                                                               value_transform::turned,
+                                                               {0, 128},
+                                                               origin::turboquant},
+      scheme<codebook_rows<4, half>, codebook_rows<3, half>>{
+          "turboquant_calibrated", key_transform::calibrated_turned, value_transform::turned, sunk,
+          origin::kvarts},
       rotated<8, 8>("k8v8", all),
       rotated<4, 4>("k4v4", sunk),
       rotated<4, 3>("k4v3", sunk),

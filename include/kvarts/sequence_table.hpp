@@ -40,13 +40,15 @@ class sequence_table {
   bool const* all_frozen() const noexcept { return state_.frozen.get(); }
   transform_view const* transforms() const noexcept { return state_.views.data(); }
 
-  /// Takes a free slot for an empty sequence; -1 when there is none.
-  int add(std::int64_t ring_begin, bool frozen) noexcept {
+  /// Takes a free slot for an empty sequence, whose transform is `initial` until it is frozen (at
+  /// once with `frozen`); -1 when there is none.
+  int add(std::int64_t ring_begin, bool frozen, transform_view const& initial) noexcept {
     for (int i = 0; i < slot_count_; ++i) {
       if (state_.used[at(i)]) continue;
       state_.used[at(i)] = 1;
       state_.frozen[at(i)] = frozen;
       state_.ring_begins[at(i)] = ring_begin;
+      state_.views[at(i)] = initial;
       return i;
     }
     return -1;

@@ -80,8 +80,9 @@ class any_cache_of final : public any_cache {
 
   content expected(rows const& k, rows const& v, std::int64_t tokens,
                    transform const* t) const override {
-    bool const coding = t != nullptr || scheme_.keys == key_transform::none;
-    transform_view const of_keys = t != nullptr ? t->view() : transform_view{};
+    bool const coding = t != nullptr || !needs_data(scheme_.keys);
+    transform_view const of_keys =
+        t != nullptr ? t->view() : transform_view{.rotate = key_rotation(scheme_.keys)};
     transform_view const of_values{nullptr, nullptr, 0, value_rotation(scheme_.values)};
     dtype const type = cache_.options().window_type;
     return {expected_side<KeyCodec>(k, tokens, scheme_.window, type, of_keys, coding),
@@ -173,10 +174,10 @@ any_scheme make_any_scheme(scheme<KeyCodec, ValueCodec> const& s) {
   };
   a.key_step = step(a.keys);
   a.value_step = step(a.values);
-  a.waits = s.keys != key_transform::none;
-  a.centered = s.keys == key_transform::calibrated;
+  a.waits = needs_data(s.keys);
+  a.centered = needs_calibration(s.keys);
   a.normed = a.waits;
-  if (a.centered) a.key_rotation = {1, 1};
+  a.key_rotation = key_rotation(s.keys);
   a.of_values = value_rotation(s.values);
   a.make = [s](cache_options const& o) {
     return std::make_unique<any_cache_of<KeyCodec, ValueCodec>>(s, o);

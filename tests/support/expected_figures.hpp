@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kvarts::test {
@@ -51,12 +52,13 @@ inline std::vector<expected_figures> read_expected(std::string const& path) {
   return rows;
 }
 
-/// The measures of a preset on a layer; null when it was not evaluated.
+/// The measures of a preset on a layer, with windows "off" or "on"; null when it was not evaluated.
 inline tool::measures const* find_measures(tool::eval_result const& result,
-                                           std::string const& preset, int layer) {
+                                           std::string const& preset, int layer,
+                                           std::string_view windows = "off") {
   for (tool::preset_result const& p : result.presets) {
     for (tool::layer_result const& l : p.layers) {
-      if (p.preset == preset && l.layer == layer) return &l.values;
+      if (p.preset == preset && p.windows == windows && l.layer == layer) return &l.values;
     }
   }
   return nullptr;

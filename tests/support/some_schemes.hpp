@@ -12,25 +12,12 @@
 
 namespace kvarts::test {
 
-/// TurboQuant's pair of codecs; `Scale` float as published, half as kvarts corrects it.
-template <class Scale>
-any_scheme turboquant_scheme(std::string_view name, windows w, bool calibrated) {
-  scheme<row_codec<codebook<4, Scale>>, row_codec<codebook<3, Scale>>> const s{
-      name, key_transform::calibrated, value_transform::turned, w, origin::kvarts};
-  any_scheme a = make_any_scheme(s);
-  a.centered = a.normed = calibrated;
-  a.key_rotation = {2, 1};
-  return a;
-}
-
 /// Schemes that no preset is like: groups of unlike lengths, awkward windows, groups by default.
 inline std::vector<any_scheme> odd_schemes() {
   using namespace detail;
   constexpr auto none = key_transform::none;
   constexpr auto plain = value_transform::none;
   std::vector<any_scheme> all;
-  all.push_back(turboquant_scheme<float>("turboquant rotated", {0, 128}, false));
-  all.push_back(turboquant_scheme<half>("turboquant centered", {32, 96}, true));
   all.push_back(make_any_scheme(scheme<codec<affine<2>, axis::token, 16>,
                                        codec<symmetric<3, range::narrow>, axis::token, 48>>{
       "tokens by 16 and 48", none, plain, {48, 5}}));
@@ -57,6 +44,8 @@ inline std::vector<any_scheme> some_schemes() {
   all.push_back(make_any_scheme(std::get<preset_index("fp16")>(presets)));
   all.push_back(make_any_scheme(std::get<preset_index("innerq_hybrid")>(presets)));
   all.push_back(make_any_scheme(std::get<preset_index("kivi_sink")>(presets)));
+  all.push_back(make_any_scheme(std::get<preset_index("turboquant")>(presets)));
+  all.push_back(make_any_scheme(std::get<preset_index("turboquant_calibrated")>(presets)));
   all.push_back(make_any_scheme(std::get<preset_index("k3v2")>(presets)));
   return all;
 }

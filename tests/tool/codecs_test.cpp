@@ -33,6 +33,8 @@ TEST_CASE("kvarts codecs gives the bits of the codecs' table") {
                                                    {"innerq_small_searched", {3.5, 2.5, 3.0}},
                                                    {"kivi", {3.0, 3.0, 3.0}},
                                                    {"kivi_sink", {3.0, 3.0, 3.0}},
+                                                   {"turboquant", {4.25, 3.25, 3.75}},
+                                                   {"turboquant_calibrated", {4.125, 3.125, 3.625}},
                                                    {"k8v8", {8.125, 8.125, 8.125}},
                                                    {"k4v4", {4.125, 4.125, 4.125}},
                                                    {"k4v3", {4.125, 3.125, 3.625}},
@@ -78,6 +80,12 @@ TEST_CASE("kvarts codecs describes presets and codecs") {
   CHECK(codecs.at("symmetric2_searched").at("bits") == json({{"channel", 2.5}, {"token", 2.5}}));
   CHECK(codecs.at("symmetric2_searched").at("source") == "kvarts");
   CHECK(codecs.at("f16").at("scale").is_null());
+  CHECK(codecs.at("codebook4_f32").at("scale") == "f32");
+  CHECK(codecs.at("codebook4_f32").at("bits") == json({{"row", 4.25}}));
+  CHECK(codecs.at("codebook4_f32").at("source") == "TurboQuant");
+  CHECK(presets.at("turboquant").at("keys").at("transform") == json({"2 rounds of rotation"}));
+  CHECK(presets.at("turboquant_calibrated").at("keys").at("transform") ==
+        json({"center", "norm", "2 rounds of rotation"}));
   for (char const* name : {"symmetric3_narrow", "affine2", "midrise3", "bf16"}) {
     CHECK(codecs.contains(name));
   }

@@ -76,7 +76,8 @@ TEST_CASE("parts of several heads are those of each head alone") {
         for (int d = 0; d < e.head_dim; ++d) alone.at(t, 0, d) = x.source().at(t, h, d);
       }
       x.encode(alone, x.folder / "one.kvt", {"--parts", x.folder / "one"}, 0);
-      for (std::string const part : {"codes_u8", "scale_f16", "scale_bf16", "zero_f16"}) {
+      for (std::string const part :
+           {"codes_u8", "scale_f16", "scale_bf16", "scale_f32", "zero_f16"}) {
         CAPTURE(part);
         std::string const name = "." + part + ".npy";
         REQUIRE(std::filesystem::exists(x.folder / ("p" + name)) ==

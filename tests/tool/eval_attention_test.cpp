@@ -155,3 +155,11 @@ TEST_CASE("nothing coded differently is no error, however large the scores") {
   CHECK(outputs.exact > 0);
   CHECK(squared_error{}.relative() == 0);
 }
+
+TEST_CASE("a coded weight of nearly nothing costs no more than 1e-300") {
+  // Two tokens of one channel: the first has weight 1 and its coded key lies 5000 below.
+  std::vector<float> const q{1}, k{1000, 0}, v{1, 2}, coded{-4000, 0};
+  attention_block block({q, 1, 1}, k, v);
+  CHECK(block.code_keys(coded, {0, 0, 1}).kl == Catch::Approx(-std::log(1e-300)));
+  CHECK(block.code_keys(k, {0, 0, 1}).kl == 0);
+}

@@ -54,15 +54,15 @@ TEST_CASE("all presets measure what an independent implementation measured on th
   auto const [calibration_file, calibration] = open_safetensors(sample_calibration);
   dump of = read_dump(contents, sample);
   if (sanitized) of.layers.erase(of.layers.begin() + 1, of.layers.end());
-  eval_result const result =
-      evaluate(of, calibrate_from(calibration, sample_calibration, of), {{}, 2});
+  eval_result const result = evaluate(of, calibrate_from(calibration, sample_calibration, of),
+                                      {{}, 2, windows_choice::both});
 
   int rows = 0;
   for (expected_figures const& row : read_expected(KVARTS_TEST_DATA "/expected.csv")) {
-    if (row.dump != "sample" || row.windows != "off" || !is_preset(row.preset)) continue;
-    measures const* const measured = find_measures(result, row.preset, row.layer);
+    if (row.dump != "sample" || !is_preset(row.preset)) continue;
+    measures const* const measured = find_measures(result, row.preset, row.layer, row.windows);
     if (measured == nullptr && sanitized) continue;
-    CAPTURE(row.preset, row.layer);
+    CAPTURE(row.preset, row.windows, row.layer);
     REQUIRE(measured != nullptr);
     for (auto const& [name, value] : measure_fields) {
       CAPTURE(name, measured->*value, row.values.*value);
@@ -70,7 +70,7 @@ TEST_CASE("all presets measure what an independent implementation measured on th
     }
     ++rows;
   }
-  CHECK(rows == (sanitized ? 19 : 38));  // all presets but fp16 and bf16
+  CHECK(rows == (sanitized ? 42 : 84));  // all presets but fp16 and bf16
 
   measures const fp16 = *find_measures(result, "fp16", 0);
   for (auto const& [name, value] : measure_fields) CHECK(fp16.*value == 0);
@@ -107,7 +107,7 @@ TEST_CASE("threads change nothing") {
 
 TEST_CASE("bits are those of layouts at the dump's head_dim") {
   eval_result const result = evaluate_prefill(dump_file({4, 1, 1, 1, 40}, {0}, 7), {{}, 1});
-  REQUIRE(result.presets.size() == 21);
+  REQUIRE(result.presets.size() == 23);
   for (preset_result const& p : result.presets) {
     CAPTURE(p.preset);
     CHECK(p.bits.mean == Catch::Approx((p.bits.k + p.bits.v) / 2));
@@ -132,6 +132,35 @@ TEST_CASE("presets are evaluated in the order asked for, each once") {
                evaluate_prefill(file, {{"kivy"}, 1});
              }),
              ContainsSubstring("unknown preset \"kivy\"") && ContainsSubstring("kivi"));
+}
+
+TEST_CASE("windows off and on are measured side by side, off first") {
+  dump_file const file({300, 3, 2, 2, 8}, {0}, 5);
+  eval_options options{{"k3v2", "int8"}, 1, windows_choice::both};
+  eval_result const both = evaluate_prefill(file, options);
+  REQUIRE(both.presets.size() == 4);
+  options.windows = windows_choice::on;
+  eval_result const on = evaluate_prefill(file, options);
+  REQUIRE(on.presets.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(both.presets[i].windows == "off");
+    CHECK(both.presets[i + 2].windows == "on");
+    CHECK(both.presets[i + 2].preset == on.presets[i].preset);
+    CHECK(both.presets[i + 2].mean.attention_kl == on.presets[i].mean.attention_kl);
+  }
+  CHECK(on.presets[0].mean.attention_kl < both.presets[0].mean.attention_kl);
+  CHECK(on.presets[1].mean.output_rel_err == both.presets[1].mean.output_rel_err);  // has none
+  CHECK_THAT(eval_tables(both),
+             ContainsSubstring("k3v2 (windows on)") && ContainsSubstring("windows off and on"));
+  CHECK_THAT(eval_tables(on), !ContainsSubstring("(windows") && ContainsSubstring("windows on"));
+  CHECK(nlohmann::json::parse(eval_json(both))["results"][2]["windows"] == "on");
+
+  // Nothing leaves the windows of a short text.
+  eval_result const exact =
+      evaluate_prefill(dump_file({128, 128, 2, 2, 8}, {0}, 5), {{"k3v2"}, 1, windows_choice::on});
+  CHECK(exact.presets[0].mean.attention_kl == 0);
+  CHECK(exact.presets[0].mean.logit_rms_err == 0);
+  CHECK(exact.presets[0].mean.k_rel_sq_err > 0);
 }
 
 TEST_CASE("short texts and odd shapes have finite measures and say what they lack") {
