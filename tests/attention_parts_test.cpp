@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of a sequence merge to the whole; empty sequences and batches of any lengths.
+#include "support/any_cache.hpp"
 #include "support/attention_oracle.hpp"
 #include "support/catch.hpp"
-#include "support/some_schemes.hpp"
 
 #include <kvarts/attention.hpp>
 #include <kvarts/paged_cache.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention at the ends of the number range, and over any count of tokens with anything behind
 // them.
-#include "support/all_schemes.hpp"
 #include "support/attention_oracle.hpp"
 #include "support/catch.hpp"
+#include "support/make_any_scheme.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention over codes and windows of every preset, against float64.
-#include "support/all_schemes.hpp"
+#include "support/any_cache.hpp"
 #include "support/attention_oracle.hpp"
 #include "support/catch.hpp"
 
@@ -132,7 +132,7 @@ TEST_CASE("a dense rotation of keys") {
   random_source random(test_seed());
   CAPTURE(test_seed());
   auto const dense = random_orthonormal(random, usual.key_dim).floats();
-  any_scheme s = turboquant_scheme<half>("dense", {32, 96}, true);
+  any_scheme s = scheme_named("turboquant_calibrated");
   s.key_rotation.dense = dense.data();
   setup x(s, random, usual, 300);
   x.freeze();

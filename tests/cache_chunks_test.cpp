@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sequence's bytes are a function of its tokens and its frozen transform, however they were fed.
-#include "support/all_schemes.hpp"
+#include "support/any_cache.hpp"
 #include "support/catch.hpp"
 #include "support/token_rows.hpp"
 

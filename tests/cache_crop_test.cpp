@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cropping to any length, then appending, equals a sequence that never had the tokens between; or
 // it is refused because the rows that the windows need are gone.
-#include "support/all_schemes.hpp"
+#include "support/any_cache.hpp"
 #include "support/catch.hpp"
 #include "support/token_rows.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cache takes the memory that its layouts say, to the byte, and never more afterwards.
-#include "support/all_schemes.hpp"
 #include "support/allocation_watch.hpp"
+#include "support/any_cache.hpp"
 #include "support/catch.hpp"
 #include "support/token_rows.hpp"
 
@@ -79,7 +79,7 @@ TEST_CASE("memory is what extents, bits and windows come to") {
 TEST_CASE("InnerQ at 8 heads of 128: 3.5 bits a number, and 32 + 160 tokens in 16 bits") {
   cache_options const o{
       .heads = 8, .key_dim = 128, .value_dim = 128, .pages = 10, .page_tokens = 32};
-  auto const c = make_any_scheme(std::get<preset_index("innerq_base")>(presets)).make(o);
+  auto const c = scheme_named("innerq_base").make(o);
   CHECK(c->memory_bytes() == 2 * (10 * 32 * 8 * 128 * 7 / 16) + 2 * 2 * 8 * 128 * (32 + 160));
 }
 

@@ -2,7 +2,7 @@
 // Random calls on a paged cache against a model of it.
 #include "support/cache_model.hpp"
 
-#include "support/all_schemes.hpp"
+#include "support/any_cache.hpp"
 #include "support/catch.hpp"
 
 #include <algorithm>

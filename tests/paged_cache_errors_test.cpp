@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a paged cache refuses, and that a refused call changes no byte.
 #include "support/catch.hpp"
-#include "support/some_schemes.hpp"
+#include "support/make_any_scheme.hpp"
 #include "support/token_rows.hpp"
 
 #include <cmath>
@@ -181,7 +181,7 @@ TEST_CASE("rows of another geometry, and sequences that do not exist, are refuse
 
 TEST_CASE("a transform of another model, or one that no row can pass through, is refused") {
   random_source random(test_seed());
-  any_scheme const s = make_any_scheme(std::get<preset_index("k3v2")>(presets));
+  any_scheme const& s = scheme_named("k3v2");
   auto const c = s.make(base);
   REQUIRE(c->add() == 0);
   token_rows const x(random, base, 150);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequences of a paged cache do not touch each other; pages are shared until one writes.
+#include "support/any_cache.hpp"
 #include "support/catch.hpp"
-#include "support/some_schemes.hpp"
 #include "support/token_rows.hpp"
 
 #include <algorithm>

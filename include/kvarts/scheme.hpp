@@ -105,57 +105,94 @@ constexpr auto rotated(std::string_view name, windows w) noexcept {
       name, key_transform::calibrated, value_transform::rotated, w, origin::kvarts};
 }
 
+/// Keys and values as they are.
+template <codec_type KeyCodec, codec_type ValueCodec>
+constexpr auto untransformed(std::string_view name, windows w, origin source) noexcept {
+  return scheme<KeyCodec, ValueCodec>{name, key_transform::none, value_transform::none, w, source};
+}
+
+inline constexpr windows no_windows{0, 0};
+inline constexpr windows sink_and_recent{32, 96};
+
+/// Keys along channels after InnerQ's norm, 3 bits.
+template <range Range, codec_type ValueCodec>
+constexpr auto innerq(std::string_view name, origin source = origin::innerq) noexcept {
+  return scheme<by_channel<3, Range>, ValueCodec>{name, key_transform::innerq,
+                                                  value_transform::none, sink_and_recent, source};
+}
+
 }  // namespace detail
 
+/// The presets, for programs that choose one when they are compiled.
+namespace preset {
+
+using namespace detail;  // the codecs above
+using enum range;
+
+inline constexpr auto fp16 =
+    untransformed<identity<half>, identity<half>>("fp16", no_windows, origin::baseline);
+inline constexpr auto bf16 =
+    untransformed<identity<bfloat16>, identity<bfloat16>>("bf16", no_windows, origin::baseline);
+inline constexpr auto int8 =
+    untransformed<int8_rows, int8_rows>("int8", no_windows, origin::hiqcache);
+inline constexpr auto int4 = untransformed<by_channel<4, wide>, by_token<4, wide>>(
+    "int4", sink_and_recent, origin::baseline);
+inline constexpr auto innerq_base = innerq<narrow, by_token<3, narrow>>("innerq_base");
+inline constexpr auto innerq_hybrid = innerq<narrow, hybrid_by_token<narrow>>("innerq_hybrid");
+inline constexpr auto innerq_small = innerq<narrow, by_token<2, narrow>>("innerq_small");
+inline constexpr auto innerq_base_wide = innerq<wide, by_token<3, wide>>("innerq_base_wide");
+inline constexpr auto innerq_hybrid_wide =
+    innerq<wide, hybrid_by_token<wide>>("innerq_hybrid_wide");
+inline constexpr auto innerq_small_wide = innerq<wide, by_token<2, wide>>("innerq_small_wide");
+inline constexpr auto innerq_base_searched =
+    innerq<searched, by_token<3, searched>>("innerq_base_searched", origin::kvarts);
+inline constexpr auto innerq_small_searched =
+    innerq<searched, by_token<2, searched>>("innerq_small_searched", origin::kvarts);
+inline constexpr auto kivi =
+    untransformed<kivi_keys, kivi_values>("kivi", windows{0, 128}, origin::kivi);
+inline constexpr auto kivi_sink =
+    untransformed<kivi_keys, kivi_values>("kivi_sink", sink_and_recent, origin::kivi);
+inline constexpr scheme<codebook_rows<4, float>, codebook_rows<3, float>> turboquant{
+    "turboquant", key_transform::turned, value_transform::turned, {0, 128}, origin::turboquant};
+inline constexpr scheme<codebook_rows<4, half>, codebook_rows<3, half>> turboquant_calibrated{
+    "turboquant_calibrated", key_transform::calibrated_turned, value_transform::turned,
+    sink_and_recent, origin::kvarts};
+inline constexpr auto k8v8 = rotated<8, 8>("k8v8", no_windows);
+inline constexpr auto k4v4 = rotated<4, 4>("k4v4", sink_and_recent);
+inline constexpr auto k4v3 = rotated<4, 3>("k4v3", sink_and_recent);
+inline constexpr auto k4v2 = rotated<4, 2>("k4v2", sink_and_recent);
+inline constexpr auto k3v3 = rotated<3, 3>("k3v3", sink_and_recent);
+inline constexpr auto k3v2 = rotated<3, 2>("k3v2", sink_and_recent);
+inline constexpr auto k2v2 = rotated<2, 2>("k2v2", sink_and_recent);
+
+}  // namespace preset
+
 /// All presets, in the order in which programs list them.
-inline constexpr auto presets = [] {
-  using namespace detail;
-  using enum range;
-  constexpr windows all{0, 0}, sunk{32, 96};
-  constexpr auto plain_k = key_transform::none, normed_k = key_transform::innerq;
-  constexpr auto plain_v = value_transform::none;
-  return std::tuple{
-      scheme<identity<half>, identity<half>>{"fp16", plain_k, plain_v, all, origin::baseline},
-      scheme<identity<bfloat16>, identity<bfloat16>>{"bf16", plain_k, plain_v, all,
-                                                     origin::baseline},
-      scheme<int8_rows, int8_rows>{"int8", plain_k, plain_v, all, origin::hiqcache},
-      scheme<by_channel<4, wide>, by_token<4, wide>>{"int4", plain_k, plain_v, sunk,
-                                                     origin::baseline},
-      scheme<by_channel<3, narrow>, by_token<3, narrow>>{"innerq_base", normed_k, plain_v, sunk,
-                                                         origin::innerq},
-      scheme<by_channel<3, narrow>, hybrid_by_token<narrow>>{"innerq_hybrid", normed_k, plain_v,
-                                                             sunk, origin::innerq},
-      scheme<by_channel<3, narrow>, by_token<2, narrow>>{"innerq_small", normed_k, plain_v, sunk,
-                                                         origin::innerq},
-      scheme<by_channel<3, wide>, by_token<3, wide>>{"innerq_base_wide", normed_k, plain_v, sunk,
-                                                     origin::innerq},
-      scheme<by_channel<3, wide>, hybrid_by_token<wide>>{"innerq_hybrid_wide", normed_k, plain_v,
-                                                         sunk, origin::innerq},
-      scheme<by_channel<3, wide>, by_token<2, wide>>{"innerq_small_wide", normed_k, plain_v, sunk,
-                                                     origin::innerq},
-      scheme<by_channel<3, searched>, by_token<3, searched>>{"innerq_base_searched", normed_k,
-                                                             plain_v, sunk, origin::kvarts},
-      scheme<by_channel<3, searched>, by_token<2, searched>>{"innerq_small_searched", normed_k,
-                                                             plain_v, sunk, origin::kvarts},
-      scheme<kivi_keys, kivi_values>{"kivi", plain_k, plain_v, {0, 128}, origin::kivi},
-      scheme<kivi_keys, kivi_values>{"kivi_sink", plain_k, plain_v, sunk, origin::kivi},
-      scheme<codebook_rows<4, float>, codebook_rows<3, float>>{"turboquant",
-                                                               key_transform::turned,
-                                                               value_transform::turned,
-                                                               {0, 128},
-                                                               origin::turboquant},
-      scheme<codebook_rows<4, half>, codebook_rows<3, half>>{
-          "turboquant_calibrated", key_transform::calibrated_turned, value_transform::turned, sunk,
-          origin::kvarts},
-      rotated<8, 8>("k8v8", all),
-      rotated<4, 4>("k4v4", sunk),
-      rotated<4, 3>("k4v3", sunk),
-      rotated<4, 2>("k4v2", sunk),
-      rotated<3, 3>("k3v3", sunk),
-      rotated<3, 2>("k3v2", sunk),
-      rotated<2, 2>("k2v2", sunk),
-  };
-}();
+inline constexpr std::tuple presets{
+    preset::fp16,
+    preset::bf16,
+    preset::int8,
+    preset::int4,
+    preset::innerq_base,
+    preset::innerq_hybrid,
+    preset::innerq_small,
+    preset::innerq_base_wide,
+    preset::innerq_hybrid_wide,
+    preset::innerq_small_wide,
+    preset::innerq_base_searched,
+    preset::innerq_small_searched,
+    preset::kivi,
+    preset::kivi_sink,
+    preset::turboquant,
+    preset::turboquant_calibrated,
+    preset::k8v8,
+    preset::k4v4,
+    preset::k4v3,
+    preset::k4v2,
+    preset::k3v3,
+    preset::k3v2,
+    preset::k2v2,
+};
 
 /// Calls `f(preset)` for every preset, in order.
 template <class F>

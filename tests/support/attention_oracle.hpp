@@ -117,9 +117,8 @@ inline exact_attention expected_attention(any_scheme const& s, any_cache const& 
   bool const coding = !s.waits || c.frozen(0);
   transform of_values;
   of_values.rotate = s.of_values;
-  auto const k =
-      seen_rows(x.k, tokens, s.window, s.key_step, window_type, s.waits ? t : transform{}, coding,
-                [&](int h, std::int64_t p, float* row) { c.coded_key(0, h, p, row); });
+  auto const k = seen_rows(x.k, tokens, s.window, s.key_step, window_type, t, coding,
+                           [&](int h, std::int64_t p, float* row) { c.coded_key(0, h, p, row); });
   auto const v = seen_rows(x.v, tokens, s.window, s.value_step, window_type, of_values, coding,
                            [&](int h, std::int64_t p, float* row) { c.coded_value(0, h, p, row); });
   return attend_exactly(k, v, tokens, query_tokens, query_heads, queries, o);
