@@ -54,6 +54,19 @@ void clear_padding(View const& dst, token_range tokens) noexcept {
   }
 }
 
+/// Zeros in the bits of the tiles of a range that no code owns.
+template <class View>
+void clear_unowned_bits(View const& dst, token_range tokens) noexcept {
+  using Packing = typename View::packing;
+  if (!has_unowned<Packing>(dst.shape())) return;
+  std::int64_t const step = dst.map.tile_tokens;
+  for (std::int64_t t = tokens.begin; t < tokens.end; t = (t / step + 1) * step) {
+    for (int head = 0; head < dst.map.heads; ++head) {
+      clear_unowned<Packing>(dst.tile(head, t).codes, dst.shape());
+    }
+  }
+}
+
 template <class Parameters>
 void store_parameters(std::byte* scales, std::byte* zeros, std::int64_t index, bool has_zero,
                       Parameters const& p) noexcept {
@@ -209,6 +222,7 @@ encode_result encode(view<Codec, std::byte, Packing> dst, source_view src, token
   for (int head = 0; head < dst.map.heads; ++head) {
     result.nonfinite += detail::encode_head(dst, src, head, tokens, prepared);
   }
+  if constexpr (!Codec::plain) detail::clear_unowned_bits(dst, tokens);
   detail::clear_padding(dst, tokens);
   return result;
 }

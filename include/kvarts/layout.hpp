@@ -13,8 +13,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <limits>
 
 namespace kvarts {
 
@@ -116,15 +116,15 @@ constexpr problem check_extents(layout const& m, codec_info const& c) noexcept {
     return {status::bad_tokens, "a layout has room for 0 to {} tokens, not {}",
             std::int64_t{1} << 31, m.tokens};
   }
-  if (m.tile_tokens < 1 || m.tile_tokens > (1 << 20)) {
-    return {status::bad_tile, "a tile has 1 to {} tokens, not {}", 1 << 20, m.tile_tokens};
-  }
   bool const grouped = c.grouped_along != axis::row;
   if (grouped && (m.group < 1 || m.group > max_head_dim)) {
     return {status::bad_group, "the group length is {}, outside 1..{}", m.group, max_head_dim};
   }
   if (grouped && c.group != dynamic_group && m.group != c.group) {
     return {status::bad_group, "the group length is {} where the codec has {}", m.group, c.group};
+  }
+  if (m.tile_tokens < 1 || m.tile_tokens > (1 << 20)) {
+    return {status::bad_tile, "a tile has 1 to {} tokens, not {}", 1 << 20, m.tile_tokens};
   }
   if (c.grouped_along == axis::token && m.tile_tokens % m.group != 0) {
     return {status::bad_tile, "a tile of {} tokens does not hold whole groups of {} tokens",
@@ -141,73 +141,115 @@ constexpr problem check_extents(layout const& m, codec_info const& c) noexcept {
   return {};
 }
 
-/// How a plane repeats: a stride in bytes, and how often.
-struct repetition {
-  std::int64_t stride = 0;
-  std::int64_t count = 1;
-  friend constexpr bool operator==(repetition const&, repetition const&) = default;
+/// The parts of a plane as nested steps, the smallest stride first; steps of one part are left out.
+struct nest {
+  struct step {
+    std::int64_t stride = 0;
+    std::int64_t count = 1;
+  };
+
+  std::int64_t bytes = 0;
+  std::array<step, 3> steps{};
+  int depth = 0;
+
+  constexpr void add(std::int64_t stride, std::int64_t count) noexcept {
+    if (count <= 1) return;
+    int i = depth++;
+    for (; i > 0 && at(i - 1).stride > stride; --i) at(i) = at(i - 1);
+    at(i) = {stride, count};
+  }
+  constexpr step& at(int level) noexcept { return steps[static_cast<std::size_t>(level)]; }
+  constexpr step at(int level) const noexcept { return steps[static_cast<std::size_t>(level)]; }
+
+  /// Bytes from the first to the last of the inner `levels`.
+  constexpr std::int64_t extent(int levels) const noexcept {
+    std::int64_t all = bytes;
+    for (int i = 0; i < levels; ++i) all += at(i).stride * (at(i).count - 1);
+    return all;
+  }
 };
 
-constexpr std::array<repetition, 3> repetitions(layout const& m, plane const& p) noexcept {
-  return {{{p.tile_stride, m.tiles()}, {p.head_stride, m.heads}, {p.page_stride, m.pages()}}};
+/// `shared`: a stride of 0 means one part for all, as paddings have it.
+constexpr nest nest_of(layout const& m, plane const& p, bool shared) noexcept {
+  nest n{p.bytes};
+  if (!shared || p.tile_stride != 0) n.add(p.tile_stride, m.tiles());
+  if (!shared || p.head_stride != 0) n.add(p.head_stride, m.heads);
+  if (!shared || p.page_stride != 0) n.add(p.page_stride, m.pages());
+  return n;
 }
 
-/// Parts of one plane may not overlap: sorted by size, each stride must pass over all that is
-/// inside.
+/// Largest offset and largest extent of a plane.
+inline constexpr std::int64_t max_plane_bytes = std::int64_t{1} << 60;
+
+/// Parts of one plane may not overlap: each stride must pass over all that is inside.
+constexpr problem check_parts(layout const& m, plane const& p, bool shared) noexcept {
+  if (p.bytes < 0 || p.bytes > max_plane_bytes) {
+    return {status::bad_plane, "a plane has {} bytes a tile", p.bytes};
+  }
+  if (p.bytes == 0 || m.tokens == 0) return {};
+  if (p.offset < 0 || p.offset > max_plane_bytes) {
+    return {status::bad_plane, "a plane begins at {}", p.offset};
+  }
+  nest const n = nest_of(m, p, shared);
+  for (int i = 0; i < n.depth; ++i) {
+    auto const [stride, count] = n.at(i);
+    std::int64_t const inner = n.extent(i);
+    if (stride < inner) {
+      return {status::bad_stride, "a stride of {} bytes makes parts of {} bytes overlap", stride,
+              inner};
+    }
+    if (stride > (max_plane_bytes - inner) / count) {
+      return {status::bad_stride, "a stride of {} bytes makes the layout larger than 2^{} bytes",
+              stride, 60};
+    }
+  }
+  return {};
+}
+
 constexpr problem check_plane(layout const& m, plane const& p, std::int64_t bytes) noexcept {
   if (p.bytes != bytes) {
     return {status::bad_plane, "a plane has {} bytes a tile where the codec needs {}", p.bytes,
             bytes};
   }
-  if (bytes == 0 || m.tokens == 0) return {};
-  if (p.offset < 0) return {status::bad_plane, "a plane begins at {}", p.offset};
-  auto all = repetitions(m, p);
-  std::sort(all.begin(), all.end(),
-            [](repetition const& a, repetition const& b) { return a.stride < b.stride; });
-  std::int64_t extent = bytes;
-  for (auto const& [stride, count] : all) {
-    if (count <= 1) continue;
-    if (stride < extent) {
-      return {status::bad_stride, "a stride of {} bytes makes parts of {} bytes overlap", stride,
-              extent};
+  return check_parts(m, p, false);
+}
+
+/// True when no part of `b`, which begins `distance` bytes after `a`, shares a byte with one of
+/// `a`. Goes from the outermost step inwards; steps that both take alike are taken together.
+/// Strides so unlike that it cannot tell count as an overlap.
+constexpr bool apart(nest const& a, int a_levels, nest const& b, int b_levels,
+                     std::int64_t distance) noexcept {
+  if (distance >= a.extent(a_levels) || -distance >= b.extent(b_levels)) return true;
+  std::int64_t const a_stride = a_levels > 0 ? a.at(a_levels - 1).stride : 0;
+  std::int64_t const b_stride = b_levels > 0 ? b.at(b_levels - 1).stride : 0;
+  if (b_stride > a_stride) return apart(b, b_levels, a, a_levels, -distance);
+  if (a_stride == 0) return false;
+  bool const alike = a_stride == b_stride;
+  if (!alike && b.extent(b_levels) > a_stride) return false;
+  // Of the steps of `a`, b can meet only the one before its begin and the next.
+  std::int64_t const rest = (distance % a_stride + a_stride) % a_stride;
+  int const b_inner = alike ? b_levels - 1 : b_levels;
+  return apart(a, a_levels - 1, b, b_inner, rest) &&
+         apart(a, a_levels - 1, b, b_inner, rest - a_stride);
+}
+
+/// Planes may not overlap each other.
+constexpr problem check_apart(layout const& m) noexcept {
+  std::array<plane const*, 5> const planes{&m.codes, &m.scales, &m.zeros, &m.tile_padding,
+                                           &m.page_padding};
+  if (m.tokens == 0) return {};
+  for (std::size_t j = 1; j < planes.size(); ++j) {
+    for (std::size_t i = 0; i < j; ++i) {
+      if (planes[i]->bytes == 0 || planes[j]->bytes == 0) continue;
+      nest const a = nest_of(m, *planes[i], i >= 3);
+      nest const b = nest_of(m, *planes[j], j >= 3);
+      if (!apart(a, a.depth, b, b.depth, planes[j]->offset - planes[i]->offset)) {
+        return {status::bad_stride, "two planes overlap: one begins at {}, the other at {}",
+                planes[i]->offset, planes[j]->offset};
+      }
     }
-    if (stride > ((std::int64_t{1} << 60) - extent) / count) {
-      return {status::bad_stride, "a stride of {} bytes makes the layout larger than 2^{} bytes",
-              stride, 60};
-    }
-    extent += stride * (count - 1);
   }
   return {};
-}
-
-/// Bytes from a plane's first to its last within one period: of the repetitions that both planes
-/// share, those of at least `period` bytes do not count.
-constexpr std::int64_t extent_within(std::int64_t period, std::int64_t bytes,
-                                     std::array<repetition, 3> const& all,
-                                     std::array<repetition, 3> const& other) noexcept {
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    bool const shared = all[i] == other[i] && all[i].stride >= period;
-    if (!shared) bytes += all[i].stride * (all[i].count - 1);
-  }
-  return bytes;
-}
-
-/// Two checked planes may not overlap: they lie apart as wholes, or within a period that both
-/// repeat with, neither reaching into the next one.
-constexpr problem check_apart(layout const& m, plane const& a, plane const& b) noexcept {
-  if (a.offset > b.offset) return check_apart(m, b, a);
-  if (a.bytes == 0 || b.bytes == 0 || m.tokens == 0) return {};
-  auto const of_a = repetitions(m, a);
-  auto const of_b = repetitions(m, b);
-  constexpr std::int64_t whole = std::numeric_limits<std::int64_t>::max();
-  for (std::int64_t const period : {of_a[0].stride, of_a[1].stride, of_a[2].stride, whole}) {
-    if (period <= 0) continue;
-    std::int64_t const end_a = a.offset + extent_within(period, a.bytes, of_a, of_b);
-    std::int64_t const end_b = b.offset + extent_within(period, b.bytes, of_b, of_a);
-    if (end_a <= b.offset && end_b - a.offset <= period) return {};
-  }
-  return {status::bad_stride, "two planes overlap: one begins at byte {}, the other at {}",
-          a.offset, b.offset};
 }
 
 }  // namespace detail
@@ -221,13 +263,9 @@ constexpr problem check(layout const& m) noexcept {
   if (auto const p = detail::check_plane(m, m.codes, bytes.codes)) return p;
   if (auto const p = detail::check_plane(m, m.scales, bytes.scales)) return p;
   if (auto const p = detail::check_plane(m, m.zeros, bytes.zeros)) return p;
-  std::array<plane const*, 4> const planes{&m.codes, &m.scales, &m.zeros, &m.tile_padding};
-  for (std::size_t i = 0; i < planes.size(); ++i) {
-    for (std::size_t j = i + 1; j < planes.size(); ++j) {
-      if (auto const p = detail::check_apart(m, *planes[i], *planes[j])) return p;
-    }
-  }
-  return {};
+  if (auto const p = detail::check_parts(m, m.tile_padding, true)) return p;
+  if (auto const p = detail::check_parts(m, m.page_padding, true)) return p;
+  return detail::check_apart(m);
 }
 
 /// `check` as a status alone.

@@ -21,7 +21,8 @@ struct tile_shape {
 };
 
 /// A packing says where each code bit of a tile lies; one code's bits may lie apart. `tile_bits` is
-/// the size of the plane; bits that no code owns are written as zeros. A packing may offer
+/// the size of the plane; bits that no code owns are written as zeros, by the packing's
+/// `clear_unowned(plane, shape)` where it has such bits before the last code. A packing may offer
 /// `store_run` and `load_run` as `linear` does when it knows a faster way than bit by bit.
 template <class P>
 concept packing = requires(tile_shape s, int token, int channel, int bit) {
@@ -52,7 +53,6 @@ struct linear {
       }
     }
     for (; i < count; ++i, position += s.bits) store_code(plane, position, s.bits, codes[i]);
-    if (position == tile_bits(s)) clear_rest(plane, position);
   }
 
   /// Reads `count` codes of one token from `channel` on.
@@ -95,12 +95,6 @@ struct linear {
     if (shift + bits > 8) value |= std::to_integer<unsigned>(at[1]) << (8 - shift);
     return static_cast<std::uint8_t>(value & ((1u << bits) - 1u));
   }
-
-  static void clear_rest(std::byte* plane, std::int64_t position) noexcept {
-    if (position % 8 == 0) return;
-    unsigned const kept = (1u << (position % 8)) - 1u;
-    plane[position / 8] &= static_cast<std::byte>(kept);
-  }
 };
 
 namespace detail {
@@ -139,6 +133,27 @@ void load_run(std::byte const* plane, tile_shape s, int token, int channel, std:
       codes[i] = static_cast<std::uint8_t>(code);
     }
   }
+}
+
+/// A packing that has bits without an owner before its last code, and clears them.
+template <class P>
+concept names_unowned = requires(std::byte* plane, tile_shape s) {
+  P::clear_unowned(plane, s);
+};
+
+/// True when a tile has bits that no code owns.
+template <packing P>
+constexpr bool has_unowned(tile_shape s) noexcept {
+  return names_unowned<P> || P::tile_bits(s) % 8 != 0;
+}
+
+/// Zeros in the bits of a tile that no code owns: those that the packing names, and those behind
+/// `tile_bits` in the last byte.
+template <packing P>
+void clear_unowned(std::byte* plane, tile_shape s) noexcept {
+  if constexpr (names_unowned<P>) P::clear_unowned(plane, s);
+  std::int64_t const bits = P::tile_bits(s);
+  if (bits % 8 != 0) plane[bits / 8] &= static_cast<std::byte>((1u << (bits % 8)) - 1u);
 }
 
 }  // namespace detail

@@ -65,6 +65,10 @@ class checkout {
                                  root_ / "build/release/bin");
   }
 
+  void write(std::string const& name, std::string const& text) const {
+    std::ofstream(root_ / name) << text;
+  }
+
   /// Runs a block of commands, which must succeed; returns what they print.
   std::string run(std::string const& commands) const {
     std::ofstream(root_ / "commands.sh") << commands;
@@ -139,6 +143,8 @@ TEST_CASE("commands of the README run and print what it says") {
         INFO(line);
         CHECK(dev_commands.find("\n  " + command + ") ") != std::string::npos);
       }
+    } else if (b.language == "json") {
+      here.write("mine.json", b.text);
     } else if (b.language == "sh") {
       printed = here.run(b.text);
     } else if (b.language == "text") {
