@@ -19,24 +19,13 @@ void require(status s) {
   if (s != status::ok) throw error(s, fmt::format("rows cannot be coded: {}", to_string(s)));
 }
 
-layout head_tiles(codec_ops const& codec, int group, int heads, int head_dim, std::int64_t tokens) {
-  kvt_header h;
-  h.layout = kvt_layout::head_tiles;
-  h.group = group;
-  h.tile_tokens = 0;
-  h.heads = heads;
-  h.head_dim = head_dim;
-  h.tokens = tokens;
-  return codec.make_layout(h);
-}
-
 /// Encodes with one transform and decodes with another, which takes back none or all of it.
 std::vector<float> recode(codec_ops const& codec, int group, source_view rows,
                           transform_view const& there, transform_view const& back) {
   int const heads = rows.map.heads;
   int const head_dim = rows.map.head_dim;
   std::int64_t const tokens = rows.map.tokens;
-  layout const map = head_tiles(codec, group, heads, head_dim, tokens);
+  layout const map = tiles_of(codec, group, heads, head_dim, tokens);
   std::vector<std::byte> memory(static_cast<std::size_t>(map.size_bytes()));
   std::vector<float> decoded(static_cast<std::size_t>(tokens * heads * head_dim));
   auto const target = make_tensor(decoded.data(), heads, head_dim, tokens, order::head_major);
@@ -61,7 +50,7 @@ coding<Transform> coding_of(Transform before) {
 
 template <class Transform>
 double bits_of(coding<Transform> const& c, int head_dim) {
-  return head_tiles(*c.codec, c.group, 1, head_dim, 1).effective_bits();
+  return tiles_of(*c.codec, c.group, 1, head_dim, 1).effective_bits();
 }
 
 /// Whether constant channels do no harm: their center is taken off, or each has its own scales.
