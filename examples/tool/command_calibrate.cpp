@@ -175,7 +175,7 @@ void add_calibrate(CLI::App& program) {
       ->expected(-2);
   command->add_option("--skip", o->skip, "First tokens of each dump that are left out")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1 << 30))
       ->capture_default_str();
   command->add_flag("--json", o->as_json, "Print JSON instead of a table");
   command->callback([o] { run(*o); });

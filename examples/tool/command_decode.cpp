@@ -44,6 +44,7 @@ void decode_all(coded_file const& from, target_view rows, std::string const& nam
 }
 
 void run(decode_options const& o) {
+  check_outputs({o.out}, {o.in});
   coded_file const from = open_coded_file(o.in);
   kvt_header const& h = from.header;
   dtype const type = *element_type_named(o.dtype);

@@ -125,8 +125,25 @@ void print_summary(encode_options const& o, kvt_header const& h, layout const& m
              bytes_out, ratio, odd);
 }
 
+/// The file of FILE::PART, or the name as it stands.
+std::string file_of(std::string const& name) {
+  auto const part = split_file_part(name);
+  return part ? part->file : name;
+}
+
+void check_files(encode_options const& o) {
+  std::vector<std::string> outputs{o.out};
+  if (!o.parts.empty()) {
+    for (char const* part : {"codes_u8", "scale_f16", "scale_bf16", "scale_f32", "zero_f16"}) {
+      outputs.push_back(o.parts + "." + part + ".npy");
+    }
+  }
+  check_outputs(outputs, {file_of(o.in), file_of(o.transform)});
+}
+
 void run(encode_options const& o) {
   codec_ops const& codec = codec_named(o);
+  check_files(o);
   if (!is_power_of_two(o.align) || o.align > (1 << 20)) {
     throw tool_error(fmt::format("--align is a power of 2 up to 1048576, not {}", o.align), 2);
   }

@@ -14,6 +14,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,6 +28,24 @@ namespace {
 
 std::map<std::string, windows_choice> const windows_names = {
     {"off", windows_choice::off}, {"on", windows_choice::on}, {"both", windows_choice::both}};
+
+/// For CLI11: the number of a choice in place of its name, or what is wrong with the name.
+std::string windows_number(std::string& text) {
+  auto const found = windows_names.find(text);
+  if (found == windows_names.end()) return in_quotes(text) + " is not off, on or both";
+  text = std::to_string(static_cast<int>(found->second));
+  return {};
+}
+
+/// For CLI11: budgets are finite numbers above zero.
+std::string positive_number(std::string const& text) {
+  char* end = nullptr;
+  double const value = std::strtod(text.c_str(), &end);
+  bool const whole = !text.empty() && *end == '\0';
+  return whole && std::isfinite(value) && value > 0 ? "" : text + " is not a number above 0";
+}
+
+CLI::Validator const above_zero(positive_number, "");
 
 struct command_options {
   std::string dump;
@@ -62,6 +82,7 @@ eval_result evaluate_files(command_options const& o) {
 }
 
 void run(command_options& o) {
+  check_outputs({o.json, o.html}, {o.dump, o.calibration, o.preset_file});
   if (!o.preset_file.empty()) o.evaluation.own = read_presets(o.preset_file);
   eval_result const result = evaluate_files(o);
   if (!o.json.empty()) write_file(o.json, eval_json(result));
@@ -105,17 +126,17 @@ void add_eval(CLI::App& program) {
                    "off none, so only tokens behind the last whole group stay exact")
       ->type_name("off|on|both")
       ->default_str("off")
-      ->transform(CLI::CheckedTransformer(windows_names, CLI::ignore_space).description(""));
+      ->transform(CLI::Validator(windows_number, ""));
   command
       ->add_option("--max-bits", o->evaluation.limits.max_bits,
                    "Which codec? The most exact preset of at most so many mean bits a value")
       ->type_name("B")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero);
   command
       ->add_option("--max-kl", o->evaluation.limits.max_kl,
                    "Which codec? The smallest preset of at most so many nats of mean attention KL")
       ->type_name("K")
-      ->check(CLI::NonNegativeNumber);
+      ->check(above_zero);
   command->add_option("--json", o->json, "Write the result as JSON")->type_name("FILE");
   command->add_option("--html", o->html, "Write a report with charts, one HTML page")
       ->type_name("FILE");

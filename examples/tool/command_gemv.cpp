@@ -145,6 +145,7 @@ struct gemv_options {
 };
 
 void run(gemv_options const& o) {
+  check_outputs({o.out}, {o.in, o.vector});
   coded_file const from = open_coded_file(o.in);
   kvt_header const& h = from.header;
   head_rows const result =

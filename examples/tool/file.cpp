@@ -100,6 +100,17 @@ std::string replaceable(std::string const& path) {
   return ignored ? path : real.string();
 }
 
+/// Whether two names lead to one file, there or not yet.
+bool same_file(std::string const& a, std::string const& b) {
+  if (a.empty() || b.empty()) return false;
+  std::error_code error;
+  if (std::filesystem::equivalent(a, b, error)) return true;
+  auto const plain = [&](std::string const& name) {
+    return std::filesystem::absolute(name, error).lexically_normal();
+  };
+  return plain(a) == plain(b);
+}
+
 }  // namespace
 
 mapped_file::mapped_file(std::string path) : path_(std::move(path)) {
@@ -126,6 +137,20 @@ void write_file(std::string const& path, std::vector<std::span<std::byte const>>
   temporary_file file(replaceable(path));
   for (auto const& part : parts) file.write(part);
   file.commit();
+}
+
+void check_outputs(std::vector<std::string> const& outputs,
+                   std::vector<std::string> const& inputs) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    for (std::string const& input : inputs) {
+      if (!same_file(outputs[i], input)) continue;
+      throw tool_error(outputs[i] + ": is read and written; give what is written another name", 2);
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!same_file(outputs[i], outputs[j])) continue;
+      throw tool_error(outputs[i] + ": is written twice; give each output a name of its own", 2);
+    }
+  }
 }
 
 void write_file(std::string const& path, std::string_view text) {

@@ -57,4 +57,8 @@ void write_file(std::string const& path, std::vector<std::span<std::byte const>>
 /// The same for text.
 void write_file(std::string const& path, std::string_view text);
 
+/// Refuses (`tool_error`, bad usage) a file that a command would both read and write, or write
+/// twice. Empty names stand for files that were not asked for.
+void check_outputs(std::vector<std::string> const& outputs, std::vector<std::string> const& inputs);
+
 }  // namespace kvarts::tool

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -65,6 +66,7 @@ int run(CLI::App& program, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error like a full disk
   if (!kvarts::numerics_ok()) {
     return fail("this build does not round float32 as the codecs demand (fast-math?)", 1);
   }

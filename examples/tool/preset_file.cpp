@@ -6,6 +6,7 @@
 #include "unknown_name.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -135,9 +136,9 @@ coding<Transform> read_side(json const& from, std::string where,
   std::string const transform = side.text("transform");
   auto const found = transforms.find(transform);
   if (found == transforms.end()) {
-    throw tool_error(fmt::format(
-        "{}: {}", side.where(),
-        unknown_name("transform", transform, names_of(transforms), "leave it out for none")));
+    auto const names = names_of(transforms);
+    throw tool_error(fmt::format("{}: unknown transform {}; here it is one of {}", side.where(),
+                                 in_quotes(transform), fmt::join(names, ", ")));
   }
   result.transform = found->second;
   return result;
