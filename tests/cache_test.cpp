@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -204,3 +205,15 @@ TEST_CASE("2-bit keys grouped along tokens are really coded as tokens come one b
 }
 
 }  // namespace
+
+TEST_CASE("a cache without room is refused by its number") {
+  for (std::int32_t const room : {0, -5, std::numeric_limits<std::int32_t>::min()}) {
+    try {
+      cache const c(rotated, room, {.heads = 1, .key_dim = 64});
+      FAIL("accepted");
+    } catch (error const& e) {
+      CHECK(e.code() == status::bad_tokens);
+      CHECK(std::string(e.what()) == "a cache has room for " + std::to_string(room) + " tokens");
+    }
+  }
+}

@@ -5,7 +5,6 @@
 
 #include <kvarts/paged_cache.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <utility>
@@ -14,13 +13,14 @@
 
 namespace kvarts {
 
-/// One layer of one sequence of at most `room` tokens: a `paged_cache` with one slot whose only
-/// page holds the whole sequence, so codes of a head lie one after another.
+/// One layer of one sequence, of which `room` positions (rounded up to whole tiles) can be coded;
+/// the recent window lies beyond. A `paged_cache` with one slot whose only page holds the whole
+/// sequence, so codes of a head lie one after another.
 template <codec_type KeyCodec, codec_type ValueCodec>
 class cache {
  public:
-  /// `o.sequences`, `o.pages` and `o.page_tokens` are set here. Throws `error` as `paged_cache`
-  /// does.
+  /// `o.sequences`, `o.pages` and `o.page_tokens` are set here. Throws `error` for a room below 1
+  /// and as `paged_cache` does.
   cache(scheme<KeyCodec, ValueCodec> const& s, std::int32_t room, cache_options o)
       : pages_(s, whole(o, room)) {
     pages_.add();
@@ -48,10 +48,11 @@ class cache {
   sequence_view<KeyCodec, ValueCodec> view() const noexcept { return pages_.view().sequence(0); }
 
  private:
-  static cache_options whole(cache_options o, std::int32_t room) noexcept {
+  static cache_options whole(cache_options o, std::int32_t room) {
+    if (room < 1) throw_if({status::bad_tokens, "a cache has room for {} tokens", room});
     o.sequences = 1;
     o.pages = 1;
-    o.page_tokens = static_cast<std::int32_t>(round_up(std::max(room, 1), whole_tiles));
+    o.page_tokens = static_cast<std::int32_t>(round_up(room, whole_tiles));
     return o;
   }
   /// Whole groups of both codecs, in tiles of the usual size.
