@@ -206,6 +206,7 @@ TEST_CASE("keys and queries that do not fit are refused") {
   CHECK(c.add_keys(rows(4, 9, 40).source()) == status::bad_head_dim);
   CHECK(c.add_keys(rows(3, 8, 40).source()) == status::bad_heads);
   CHECK(c.add_queries(rows(3, 8, 40).source()) == status::bad_heads);
+  CHECK(calibrator(0, 8).add_queries(rows(3, 8, 40).source()) == status::bad_heads);
   CHECK(c.add_queries(rows(8, 7, 40).source()) == status::bad_head_dim);
 }
 

@@ -76,7 +76,7 @@ class calibrator {
   /// heads).
   status add_queries(source_view queries) {
     if (queries.map.head_dim != head_dim_) return status::bad_head_dim;
-    if (queries.map.heads % heads_ != 0) return status::bad_heads;
+    if (heads_ < 1 || queries.map.heads % heads_ != 0) return status::bad_heads;
     add(queries_, queries, 0, queries.map.heads / heads_, false);
     return status::ok;
   }

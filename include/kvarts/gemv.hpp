@@ -37,7 +37,8 @@ Sum dot(float const* a, float const* b, int n) noexcept {
 /// `queries` is `[query_heads, head_dim]` from `fold_query`; `bias` `[query_heads]` or null. A
 /// decoded row serves all query heads of its KV head. Float32 sums; the error against exact
 /// arithmetic on the decoded float32 keys is at most `(head_dim / 16 + 6) * 2^-24 * sum |q'_d
-/// k^_d|`, plus one rounding of the score; the bias is added in float64.
+/// k^_d|` where no product underflows, plus one rounding of the score; the bias is added in
+/// float64.
 template <codec_type Codec, class Byte, packing Packing>
 status gemv_qk(view<Codec, Byte, Packing> keys, token_range tokens, int query_heads,
                float const* queries, double const* bias, float* scores) noexcept {
@@ -62,7 +63,8 @@ status gemv_qk(view<Codec, Byte, Packing> keys, token_range tokens, int query_he
 /// Weighted sums of coded values, in coded space: `output[i]` = sum over t of p[i, t] v^[t], `p`
 /// `[query_heads, tokens]`, `output` `[query_heads, head_dim]`, overwritten; `unrotate` it once per
 /// query head. Float32 sums in blocks of 32 tokens; the error against exact arithmetic on the
-/// decoded float32 values is at most `(tokens / 32 + 33) * 2^-24 * sum |p_t v^_td|`.
+/// decoded float32 values is at most `(tokens / 32 + 33) * 2^-24 * sum |p_t v^_td|`
+/// where no product underflows.
 template <codec_type Codec, class Byte, packing Packing>
 status gemv_pv(view<Codec, Byte, Packing> values, token_range tokens, int query_heads,
                float const* p, float* output) noexcept {
