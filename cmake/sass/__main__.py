@@ -79,7 +79,7 @@ COLUMNS = {  # heading -> the cell of a kernel
     "spill": lambda k: k["spill_bytes"],
     "local": lambda k: k["local_bytes"],
     "loop": lambda k: k["loop_instructions"],
-    "rare": lambda k: k["rare_instructions"],
+    "rare": lambda k: f"{k['rare_instructions']}" + f" ({k['rare_mma']} mma)" * bool(k["rare_mma"]),
     "tokens": lambda k: k["tokens_per_iteration"],
     "instr/token": lambda k: k["instructions_per_token"],
     "int/code": lambda k: k["integer_ops_per_code"],

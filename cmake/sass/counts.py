@@ -22,7 +22,6 @@ _COUNTED = {  # field -> first words of the instructions that it counts
     "f2fp": {"F2FP"},
     "movm": {"MOVM"},
     "mufu": {"MUFU"},
-    "calls": {"CALL"},
     "barriers": {"BAR"},
 }
 _WIDTHS = {"128": 128, "64": 64, "U16": 16, "S16": 16, "U8": 8, "S8": 8}
@@ -61,6 +60,7 @@ def count(code):
     bases = Counter(x.base for x in running)
     fields = {field: sum(bases[b] for b in names) for field, names in _COUNTED.items()}
     fields["integer_ops"] = fields["lop3"] + fields["shf"] + fields["prmt"]
+    fields["calls"] = sum(x.calls for x in running)
     # A division is a reciprocal, a few products and a call for the awkward cases.
     fields["rcp"] = sum(x.op.startswith("MUFU.RCP") for x in running)
     for field, base in _LOADS.items():
@@ -70,28 +70,42 @@ def count(code):
 
 
 class MainLoop:
-    """`code` is the straight path of a loop, `everything` has the rarely taken branches too."""
+    """`code` is the straight path of a loop, `everything` has the rarely taken branches too.
+    `inner_loops` counts the loops on the path, whose instructions `code` has only once; those that
+    wait for a barrier or choose the lane that starts a copy go around once."""
 
-    def __init__(self, graph, loop):
+    def __init__(self, graph, loop, every):
         self.everything = [x for b in sorted(loop.blocks) for x in graph.blocks[b]]
-        self.path = graph.straight_path(loop, lambda b: any(map(_is_work, graph.blocks[b])))
-        self.code = [x for b in self.path for x in graph.blocks[b]]
+        path = graph.straight_path(loop, _worth)
+        self.code = [x for b in path for x in graph.blocks[b]]
+        inner = [a for a in every if a.blocks < loop.blocks and a.header in path]
+        self.inner_loops = sum(not any(x.base in ("SYNCS", "UBLKCP") for b in a.blocks
+                                       for x in graph.blocks[b]) for a in inner)
 
     def rank(self):
         """Decoding beats reading: a loop over 16-bit tokens reads more and decodes nothing."""
-        decodes = any(map(is_mma, self.code))
-        operations = count(self.code)["integer_ops"] if decodes else 0
+        operations = count(self.code)["integer_ops"] if any(map(is_mma, self.code)) else 0
         return operations, sum(map(width, code_loads(self.code))), len(self.code)
 
 
 def _is_work(instruction):
-    return is_mma(instruction) or is_global_load(instruction) and width(instruction) >= 64
+    reads = is_global_load(instruction) and width(instruction) >= 64
+    return reads or is_mma(instruction) or instruction.base == "UBLKCP"
+
+
+def _worth(code):
+    """What makes a block of a loop part of the common way around it: decoding most of all (16-bit
+    tokens in the same loop are another way), then other work of the loop, which is not rare where
+    a branch can skip it, as the load for the next round; else the shortest way is the common."""
+    counted = count(code)
+    decodes = 0 < counted["mma"] <= counted["integer_ops"]
+    return int(decodes), int(any(map(_is_work, code))), -len(code)
 
 
 def main_loop(function):
-    """The MainLoop of a Function, or None: among the innermost loops that hold
-    tensor core instructions (where there are none wide global loads, where there are none of those
-    anything) the one that decodes most, then the one that reads most."""
+    """The MainLoop of a Function, or None: among the innermost loops that hold tensor core
+    instructions (where there are none wide global loads, where there are none of those anything)
+    the one that decodes most, then the one that reads most."""
     graph = Graph(function)
     every = graph.loops()
     code_of = {loop.header: [x for b in loop.blocks for x in graph.blocks[b]] for loop in every}
@@ -99,7 +113,7 @@ def main_loop(function):
         holding = [a for a in every if any(map(wanted, code_of[a.header]))]
         innermost = [a for a in holding if not any(b.blocks < a.blocks for b in holding)]
         if innermost:
-            return max((MainLoop(graph, loop) for loop in innermost), key=MainLoop.rank)
+            return max((MainLoop(graph, loop, every) for loop in innermost), key=MainLoop.rank)
     return None
 
 
@@ -120,6 +134,7 @@ def fields(function, named):
         "rare_instructions": len(main.everything) - len(code) if main else 0,
         "rare_mma": sum(map(is_mma, main.everything)) - sum(map(is_mma, code)) if main else 0,
     }
+    result["inner_loops"] = main.inner_loops if main else 0
     result |= count(code)
     return result | _per_code(code, result, named)
 

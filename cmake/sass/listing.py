@@ -9,6 +9,7 @@ _LABEL = re.compile(r"([.$\w]+):\s*$")
 _INSTRUCTION = re.compile(
     r"\s*/\*[0-9a-f]+\*/\s+(?:@(?P<guard>!?U?P\w+)\s+)?"
     r"(?P<op>[A-Z]\w*(?:\.\w+)*)(?P<rest>[^;]*);")
+_JUMPS = {"BRA", "JMP", "BRX", "JMX", "RET", "EXIT", "KILL", "BSYNC"}
 _TARGET = re.compile(r"`\(([^)]+)\)")
 
 
@@ -38,6 +39,15 @@ class Instruction:
         """The label that the instruction names, or None."""
         found = _TARGET.search(self.operands)
         return found.group(1) if found else None
+
+    @property
+    def calls(self):
+        """Whether it calls a subroutine. A call of a local label is a far jump, never returned."""
+        return self.base == "CALL" and not (self.target or "").startswith(".L")
+
+    @property
+    def ends_block(self):
+        return self.base in _JUMPS or self.base == "CALL" and not self.calls
 
     @property
     def conditional(self):

@@ -3,8 +3,6 @@
 
 from dataclasses import dataclass
 
-_ENDS_BLOCK = {"BRA", "JMP", "BRX", "JMX", "RET", "EXIT", "KILL", "BSYNC"}
-
 
 @dataclass
 class Loop:
@@ -22,7 +20,7 @@ class Graph:
     def __init__(self, function):
         code = function.instructions
         starts = {0} | {at for at in function.labels.values() if at < len(code)}
-        starts |= {i + 1 for i, x in enumerate(code[:-1]) if x.base in _ENDS_BLOCK}
+        starts |= {i + 1 for i, x in enumerate(code[:-1]) if x.ends_block}
         starts = sorted(starts) if code else []
         ends = starts[1:] + [len(code)]
         self.blocks = [code[a:b] for a, b in zip(starts, ends)]
@@ -42,7 +40,7 @@ class Graph:
     def _successors(self, number):
         following = [number + 1] if number + 1 < len(self.blocks) else []
         last = self.blocks[number][-1]
-        if last.base not in _ENDS_BLOCK or last.never_runs:
+        if not last.ends_block or last.never_runs:
             return following
         if last.base == "BSYNC":
             target = self._meeting_point(number)
@@ -105,25 +103,25 @@ class Graph:
                 loop.blocks.add(block)
                 pending += self.predecessors[block]
 
-    def straight_path(self, loop, works):
-        """The blocks of the common way once around the loop. Of all ways it is the one with the
-        most blocks for which works(block) holds and, among those, the fewest instructions: what a
-        branch can skip is left out unless the loop's work is in it."""
-        best = {loop.header: (int(works(loop.header)), -len(self.blocks[loop.header]), None)}
+    def straight_path(self, loop, worth):
+        """The blocks of the common way once around the loop: of all ways the one with the largest
+        sum of worth(code of a block), which is a tuple."""
+        sums, came_from = {}, {loop.header: None}
         for block in self.order:
-            if block == loop.header or block not in loop.blocks:
+            if block not in loop.blocks:
                 continue
-            before = [p for p in self.predecessors[block]
-                      if p in best and not self._is_back_edge(p, block)]
-            if before:
-                way = max(before, key=lambda p: best[p][:2])
-                best[block] = (best[way][0] + int(works(block)),
-                               best[way][1] - len(self.blocks[block]), way)
-        block = max(loop.latches & best.keys(), key=lambda latch: best[latch][:2])
+            own = worth(self.blocks[block])
+            before = [p for p in self.predecessors[block] if p in sums]
+            if block == loop.header:
+                sums[block] = own
+            elif before:
+                came_from[block] = max(before, key=sums.get)
+                sums[block] = tuple(map(sum, zip(own, sums[came_from[block]])))
+        block = max(loop.latches & sums.keys(), key=sums.get)
         path = []
         while block is not None:
             path.append(block)
-            block = best[block][2]
+            block = came_from[block]
         return path[::-1]
 
 

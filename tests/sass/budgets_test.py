@@ -118,6 +118,7 @@ class Limits(unittest.TestCase):
             kernel = {"name": "k", "arch": "a", "kind": "gemv_qk", "k_codec": "midrise",
                       "bits": bits, "head_dim": 128, "gqa": 8, "registers": 128, "shfl": 0,
                       "i2f": 0, "f2i": 0, "f2f": 0, "rcp": 0, "calls": 0, "barriers": 0,
+                      "inner_loops": 0,
                       "movm_per_tile": 4, "f2fp_per_tile": 4, "narrow_code_bytes": 0,
                       "instructions_per_token": 11, "integer_ops_per_code": limit}
             self.assertEqual(budgets.broken([kernel], shipped), [])

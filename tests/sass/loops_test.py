@@ -1,50 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Listings are read and loops found, with the common way through them."""
+"""Loops are found, with the common way around them."""
 
 import unittest
 
 import counts
-import listing
-from loops import Graph
-from sass_text import function, text
+from sass_text import function
 
 
 def ops(lines):
     """The straight path of the main loop as a string of first words, and the rare instructions."""
     main = counts.main_loop(function(lines))
     return " ".join(x.base for x in main.code), len(main.everything) - len(main.code)
-
-
-class Listing(unittest.TestCase):
-    def test_guards_modifiers_and_targets(self):
-        code = function("""
-            LDG.E.NA.LTC128B.128.CONSTANT R12, desc[UR4][R34.64+0x400]
-            @!P0 BRA `(.L_x_1)
-            @!UPT UIADD3 URZ, URZ, URZ, URZ
-            BRA.DIV ~URZ, `(.L_x_1)
-            .L_x_1:
-            EXIT""")
-        load, branch, padding, divergent, leave = code.instructions
-        self.assertEqual((load.base, counts.width(load)), ("LDG", 128))
-        self.assertEqual((branch.guard, branch.target, branch.conditional), ("!P0", ".L_x_1", True))
-        self.assertTrue(padding.never_runs)
-        self.assertTrue(divergent.conditional)
-        self.assertFalse(leave.conditional)
-        self.assertEqual(code.labels[".L_x_1"], 4)
-
-    def test_each_section_of_code_is_a_function(self):
-        two = text("EXIT", "first") + "\t.section\t.nv.info,\"\",@\"SHT_CUDA_INFO\"\n" + text(
-            "NOP\nEXIT", "second")
-        self.assertEqual([(f.name, len(f.instructions)) for f in listing.parse(two)],
-                         [("first", 1), ("second", 2)])
-
-    def test_no_code(self):
-        self.assertEqual(listing.parse(""), [])
-        self.assertIsNone(counts.main_loop(function("")))
-        self.assertIsNone(counts.main_loop(function("NOP\nEXIT")))
-
-    def test_the_trap_behind_a_kernel_is_no_loop(self):
-        self.assertEqual(Graph(function("EXIT\n.L_x_9:\nBRA `(.L_x_9)\nNOP")).loops(), [])
 
 
 class StraightPath(unittest.TestCase):
@@ -63,7 +29,7 @@ class StraightPath(unittest.TestCase):
             .L_x_1:
             HMMA.16816.F32 R4, R4, R8, RZ
             @!P1 BRA `(.L_x_2)
-            FMUL R3, R3, R3
+            LDG.E R3, [R2.64]
             MUFU.EX2 R3, R3
             .L_x_2:
             @!P0 BRA `(.L_x_1)
@@ -113,6 +79,19 @@ class StraightPath(unittest.TestCase):
             @!P0 BRA `(.L_x_1)
             EXIT"""), ("HMMA BRA FADD BRA", 4))
 
+    def test_code_behind_an_exit_is_not_reached_from_it(self):
+        self.assertEqual(ops("""
+            .L_x_1:
+            HMMA.16816.F32 R4, R4, R8, RZ
+            @!PT BRA `(.L_x_3)
+            @P1 BRA `(.L_x_2)
+            EXIT
+            FMUL R3, R3, R3
+            .L_x_2:
+            @!P0 BRA `(.L_x_1)
+            .L_x_3:
+            EXIT"""), ("HMMA BRA BRA BRA", 0))
+
     def test_work_that_a_branch_can_skip_is_not_rare(self):
         self.assertEqual(ops("""
             .L_x_1:
@@ -134,6 +113,49 @@ class StraightPath(unittest.TestCase):
             HMMA.16816.F32 R4, R4, R8, RZ
             @!P0 BRA `(.L_x_1)
             EXIT"""), ("IADD3 BRA HMMA BRA", 0))
+
+    def test_a_call_of_a_local_label_is_a_far_jump(self):
+        lines = """
+            .L_x_1:
+            HMMA.16816.F32 R4, R4, R8, RZ
+            @P0 CALL.REL.NOINC `(.L_x_2)
+            BRA `(.L_x_1)
+            .L_x_2:
+            EXIT"""
+        self.assertEqual(ops(lines), ("HMMA CALL BRA", 0))
+        self.assertEqual(counts.fields(function(lines), {"kind": "gemv_qk"})["calls"], 0)
+
+    def test_of_decoding_and_16_bit_tokens_in_one_loop_decoding_counts(self):
+        window = "LDG.E.NA.128 R8, [R2.64]\nHMMA.16816.F32 R4, R8, R12, RZ\n"
+        coded = "LOP3.LUT R8, R8, 0x70007, RZ, 0xc0, !PT\n" * 9 + "HMMA.16816.F32 R4, R8, R12, RZ\n"
+        loop = """
+            .L_x_1:
+            @P1 BRA `(.L_x_2)
+            {}
+            BRA `(.L_x_3)
+            .L_x_2:
+            {}
+            .L_x_3:
+            @!P0 BRA `(.L_x_1)
+            EXIT"""
+        for arms in ((window, coded), (coded, window)):
+            path, rare = ops(loop.format(*arms))
+            self.assertEqual((path.count("LOP3"), path.count("LDG")), (9, 0))
+            self.assertIn(rare, (2, 3))
+
+    def test_a_copy_that_one_lane_starts_is_not_rare(self):
+        self.assertEqual(ops("""
+            .L_x_1:
+            BSSY B0, `(.L_x_3)
+            @P1 BRA `(.L_x_2)
+            UBLKCP.S.G [UR4], [UR6], UR8
+            .L_x_2:
+            BSYNC B0
+            .L_x_3:
+            LDS.128 R4, [R2]
+            HMMA.16816.F32 R4, R4, R8, RZ
+            @!P0 BRA `(.L_x_1)
+            EXIT"""), ("BSSY BRA UBLKCP BSYNC LDS HMMA BRA", 0))
 
     def test_waiting_for_a_barrier_counts_once(self):
         self.assertEqual(ops("""
@@ -160,6 +182,43 @@ class StraightPath(unittest.TestCase):
             FMUL R3, R3, R3
             BSYNC B0"""), ("BSSY BRA BSYNC HMMA BRA", 2))
 
+    def test_a_barrier_whose_start_stands_behind_its_end(self):
+        self.assertEqual(ops("""
+            BSSY B0, `(.L_x_0)
+            BSYNC B0
+            .L_x_0:
+            BRA `(.L_x_1)
+            .L_x_2:
+            BSYNC B0
+            .L_x_3:
+            HMMA.16816.F32 R4, R4, R8, RZ
+            @P0 EXIT
+            .L_x_1:
+            BSSY B0, `(.L_x_3)
+            @P1 BRA `(.L_x_2)
+            FMUL R3, R3, R3
+            BRA `(.L_x_2)"""), ("BSSY BRA BSYNC HMMA EXIT", 2))
+
+    def test_a_barrier_that_is_used_twice(self):
+        self.assertEqual(ops("""
+            .L_x_1:
+            BSSY B0, `(.L_x_2)
+            @P1 BRA `(.L_x_6)
+            BSYNC B0
+            .L_x_2:
+            HMMA.16816.F32 R4, R4, R8, RZ
+            BSSY B0, `(.L_x_3)
+            @P2 BRA `(.L_x_4)
+            FMUL R3, R3, R3
+            FMUL R3, R3, R3
+            FMUL R3, R3, R3
+            .L_x_4:
+            BSYNC B0
+            .L_x_3:
+            @!P0 BRA `(.L_x_1)
+            .L_x_6:
+            EXIT"""), ("BSSY BRA BSYNC HMMA BSSY BRA BSYNC BRA", 3))
+
 
 class MainLoop(unittest.TestCase):
     def test_the_innermost_with_tensor_core_instructions(self):
@@ -167,7 +226,7 @@ class MainLoop(unittest.TestCase):
             .L_x_0:
             LDG.E.128 R8, [R2.64]
             .L_x_1:
-            FADD R3, R3, R3
+            LDG.E.128 R12, [R2.64]
             @!P2 BRA `(.L_x_1)
             .L_x_2:
             HMMA.16816.F32 R4, R4, R8, RZ
@@ -193,13 +252,29 @@ class MainLoop(unittest.TestCase):
         self.assertEqual(ops("""
             .L_x_1:
             LDG.E.64 R8, [R2.64]
+            LOP3.LUT R8, R8, 0x70007, RZ, 0xc0, !PT
             @!P0 BRA `(.L_x_1)
             .L_x_2:
             LDG.E.128 R8, [R2.64]
             @!P1 BRA `(.L_x_2)
             .L_x_3:
             LDG.E R8, [R2.64]
-            FADD R8, R8, R8
-            FADD R8, R8, R8
+            LOP3.LUT R8, R8, 0x70007, RZ, 0xc0, !PT
+            LOP3.LUT R8, R8, 0x70007, RZ, 0xc0, !PT
             @!P1 BRA `(.L_x_3)
             EXIT"""), ("LDG BRA", 0))
+
+    def test_loops_inside_that_do_more_than_wait_are_told(self):
+        lines = """
+            .L_x_1:
+            IADD3 R1, R1, 0x1, RZ
+            .L_x_2:
+            {}
+            @!P2 BRA `(.L_x_2)
+            HMMA.16816.F32 R4, R4, R8, RZ
+            @!P1 BRA `(.L_x_1)
+            EXIT"""
+        for inside, number in (("FADD R3, R3, R3", 1), ("UBLKCP.S.G [UR4], [UR6], UR8", 0),
+                               ("SYNCS.PHASECHK.TRANS64.TRYWAIT P2, [R3], R4", 0)):
+            code = function(lines.replace("{}", inside))
+            self.assertEqual(counts.main_loop(code).inner_loops, number)
