@@ -18,8 +18,8 @@
 extern "C" {  // exported by the runtime, declared in no public header
 void __tsan_read_range(void* address, unsigned long bytes);
 void __tsan_write_range(void* address, unsigned long bytes);
-void AnnotateIgnoreReadsAndWritesBegin(char const* file, int line);
-void AnnotateIgnoreReadsAndWritesEnd(char const* file, int line);
+void __tsan_ignore_thread_begin();
+void __tsan_ignore_thread_end();
 }
 #endif
 
@@ -59,8 +59,8 @@ inline void switch_fiber(void* fiber) {
 }
 /// Memory that is allocated and freed meanwhile has no history.
 struct unwatched {
-  unwatched() { AnnotateIgnoreReadsAndWritesBegin(__FILE__, __LINE__); }
-  ~unwatched() { AnnotateIgnoreReadsAndWritesEnd(__FILE__, __LINE__); }
+  unwatched() { __tsan_ignore_thread_begin(); }
+  ~unwatched() { __tsan_ignore_thread_end(); }
 };
 #else
 inline constexpr bool tsan = false;
