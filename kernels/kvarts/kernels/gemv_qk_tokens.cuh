@@ -47,7 +47,7 @@ struct scaled_queries {
 
 /// Keys in groups of tokens that hold whole blocks.
 template <class Format, int HeadDim, int Block, int Tiles>
-KVARTS_KERNEL(gemv_warps* warp_lanes, (gemv_blocks<HeadDim, Tiles>))
+KVARTS_KERNEL(gemv_warps* warp_lanes, (HeadDim * Tiles <= 64 ? 4 : 2))
 gemv_qk_tokens_kernel(qk_arguments a) {
   constexpr int words = lane_words<Format::bits, HeadDim, Block>;
   warp_work const w = find_work<Block, 8 * Tiles>(a.map.batch, a.column_tiles);
