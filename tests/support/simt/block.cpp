@@ -219,6 +219,7 @@ void block::wake_waiters(std::uint64_t const* barrier) {
 }
 
 void block::retire_fibers() {
+  unwatched const scope;
   retiring_ = true;
   main_.watched_as = running_fiber();
   for (auto const& t : threads_) {

@@ -13,6 +13,8 @@
 #endif
 
 #if defined(KVARTS_SIMT_TSAN)
+#include <atomic>
+#include <iterator>
 #include <sanitizer/tsan_interface.h>
 
 extern "C" {  // exported by the runtime, declared in no public header
@@ -53,7 +55,13 @@ inline void note_read(void const* at, std::size_t bytes) {
 inline void note_write(void* at, std::size_t bytes) { __tsan_write_range(at, bytes); }
 inline void* running_fiber() { return __tsan_get_current_fiber(); }
 inline void* create_fiber() { return __tsan_create_fiber(0); }
-inline void destroy_fiber(void* fiber) { __tsan_destroy_fiber(fiber); }
+/// Destroys one that ended earlier: a race with a thread is found while the runtime remembers it.
+inline void destroy_fiber(void* fiber) {
+  static std::atomic<void*> ended[1024];
+  static std::atomic<std::size_t> count{0};
+  void* const forgotten = ended[count++ % std::size(ended)].exchange(fiber);
+  if (forgotten != nullptr) __tsan_destroy_fiber(forgotten);
+}
 inline void switch_fiber(void* fiber) {
   __tsan_switch_to_fiber(fiber, __tsan_switch_to_fiber_no_sync);
 }
