@@ -15,6 +15,7 @@ Usage: cmake/dev.sh COMMAND
   clang            the tests with clang++ as it is
   fuzz [SECONDS]   fuzz the file parsers side by side, 60 seconds unless told otherwise
   bench [ARG...]   run the benchmarks; arguments go to Google Benchmark
+  sass [ARG...]    count the instructions of the CUDA kernels; see cmake/dev.sh sass --help
   format           format the sources with clang-format 14
 
 Debian packages that are missing are installed first, as root or through sudo.
@@ -113,6 +114,13 @@ bench() {
   for program in build/release/bin/*_bench; do "$program" "$@"; done
 }
 
+# Without a GPU; a CUDA toolkit comes from PyPI when none is installed.
+sass() {
+  install_missing g++=g++ python3=python3 c++filt=binutils
+  python3 -c 'import ensurepip, venv' 2>/dev/null || install_missing python3-venv
+  python3 -B cmake/sass "$@"
+}
+
 format() {
   install_missing clang-format-14=clang-format-14
   find . -path ./build -prune -o \( -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' \) \
@@ -131,6 +139,7 @@ case $command in
   clang) test_clang ;;
   fuzz) fuzz "${2:-60}" ;;
   bench) bench "${@:2}" ;;
+  sass) sass "${@:2}" ;;
   format) format ;;
   help | -h | --help) usage ;;
   '') usage >&2 && exit 2 ;;

@@ -29,10 +29,9 @@ cudaError_t launch(void (*kernel)(Parameters...), launch_shape const& shape, cud
   if (shape.blocks == 0 || shape.blocks_y == 0 || shape.blocks_z == 0) return cudaSuccess;
 #if defined(__CUDACC__)
   if (shape.shared_bytes > default_shared_bytes) {
-    auto const code =
-        cudaFuncSetAttribute(reinterpret_cast<void const*>(kernel),
-                             cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(shape.shared_bytes));
+    auto const code = cudaFuncSetAttribute(reinterpret_cast<void const*>(kernel),
+                                           cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                           static_cast<int>(shape.shared_bytes));
     if (code != cudaSuccess) return code;
   }
   void* pointers[] = {&arguments...};
