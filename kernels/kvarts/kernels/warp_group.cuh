@@ -3,23 +3,13 @@
 /// The numbers that share parameters, held by a warp: what `array_group` is to the host.
 #pragma once
 
-#include <kvarts/kernels/primitives.cuh>
+#include <kvarts/kernels/memory.cuh>
 #include <kvarts/quantizer/group.hpp>
 
 #include <bit>
 #include <cstdint>
 
 namespace kvarts::kernels {
-
-/// Minimum of a number that each lane has.
-KVARTS_DEVICE std::int32_t warp_minimum(std::int32_t value) {
-  KVARTS_UNROLL
-  for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
-    std::int32_t const other = shuffle_xor(value, distance);
-    value = other < value ? other : value;
-  }
-  return value;
-}
 
 /// Element i of n <= 32 * Slots is in slot i / 32 of lane i % 32. All lanes get the same sums,
 /// which are folds as on the host: within lanes first, then butterflies. `Slots` is a power of two;
