@@ -6,8 +6,8 @@
 #pragma once
 
 #include <kvarts/fragment.hpp>
-#include <kvarts/kernels/primitives.cuh>
 #include <kvarts/kernels/memory.cuh>
+#include <kvarts/kernels/primitives.cuh>
 #include <kvarts/kernels/unroll.cuh>
 #include <kvarts/packing.hpp>
 
@@ -149,9 +149,8 @@ struct code_units<fragment<Operand>> {
           words[word] |= code << bit;
         }
       });
-      for_each_word<Bits>(s, block, run, [&](std::int64_t at, auto i) {
-        store_aligned(image + at, words[i]);
-      });
+      for_each_word<Bits>(s, block, run,
+                          [&](std::int64_t at, auto i) { store_aligned(image + at, words[i]); });
     });
   }
 

@@ -8,6 +8,7 @@
 #include <kvarts/kernels/explain_rows.cuh>
 #include <kvarts/kernels/launch.cuh>
 #include <kvarts/kernels/sequence_rows.cuh>
+#include <kvarts/kernels/slot_rows.cuh>
 
 #include <algorithm>
 #include <cstdint>
@@ -46,12 +47,42 @@ KVARTS_DEVICE bool prepare(encode_arguments<View> const& a, cuda::rows const& wh
   return true;
 }
 
-/// Each unit of the destination is read, changed and written by one warp: items are units of the
-/// sequences' positions, so no two warps of a launch have the same unit of the same head.
+/// The same for the unit whose first row in an append is `row`.
 template <class View, int GroupSlots>
-KVARTS_KERNEL(unit_warps * warp_lanes, 1)
-encode_kernel(encode_arguments<View> a, cuda::rows which, std::int64_t items) {
+KVARTS_DEVICE bool prepare(encode_arguments<View> const& a, slot_rows const& slots,
+                           std::int64_t row, unit_encoder<View, GroupSlots>& encoder,
+                           encode_place& place) {
+  layout const& m = a.dst.map;
+  std::int64_t const unit = slots.unit_of(row);
+  if (unit < 0 || !slots.is_first(row)) return false;
+  int const count = slots.gather(row, encoder.rows());
+  std::int64_t token = unit * a.memory.unit;
+  place.data = a.dst.data;
+  place.at = {};
+  if (m.page_tokens > 0) {
+    place.at.page = token / m.page_tokens;
+    token %= m.page_tokens;
+  }
+  if (place.at.page >= m.pages() || token >= m.tokens) {
+    if (place.head == 0) encoder.refuse(count);
+    return false;
+  }
+  place.at.tile = token / m.tile_tokens;
+  place.at.slot = static_cast<int>(token % m.tile_tokens);
+  place.first_of_tile = place.at.slot == 0;
+  place.first_of_page = token == 0;
+  return true;
+}
+
+/// Each unit of the destination is read, changed and written by one warp. Items of `which` are
+/// units of the sequences' positions, so no two warps have the same unit of the same head; with a
+/// slot mapping items are rows, and the warp with the first row of a unit takes all of them.
+template <class View, int GroupSlots>
+KVARTS_KERNEL(unit_warps* warp_lanes, 3)
+encode_kernel(encode_arguments<View> a, cuda::rows which, std::int64_t const* slot_mapping,
+              std::int64_t items) {
   row_division const division(which, a.memory.unit);
+  slot_rows const slots(slot_mapping, a.src.map.tokens, a.memory.unit);
   unit_encoder<View, GroupSlots> encoder(a);
   int const heads = a.dst.map.heads;
   int const warps = block_threads() / warp_lanes;
@@ -59,7 +90,10 @@ encode_kernel(encode_arguments<View> a, cuda::rows which, std::int64_t items) {
   for (std::int64_t i = std::int64_t{block_index()} * warps + warp_index(); i < items; i += step) {
     encode_place place;
     place.head = static_cast<int>(i % heads);
-    if (prepare(a, which, division.find(i / heads), encoder, place)) encoder(place);
+    bool const has_work = slot_mapping != nullptr
+                              ? prepare(a, slots, i / heads, encoder, place)
+                              : prepare(a, which, division.find(i / heads), encoder, place);
+    if (has_work) encoder(place);
   }
   encoder.report();
 }
@@ -89,7 +123,34 @@ constexpr std::int64_t staged_bytes(layout const& m) noexcept {
 
 template <class Codec, class Packing>
 constexpr warp_memory encode_memory(layout const& m) noexcept {
-  return plan_warp_memory<Codec, Packing>(m, unit_tokens<Codec, Packing>(m), staged_bytes<Codec>(m));
+  return plan_warp_memory<Codec, Packing>(m, unit_tokens<Codec, Packing>(m),
+                                          staged_bytes<Codec>(m));
+}
+
+/// Launches for `items` units or rows.
+template <class Codec, class Packing>
+cudaError_t launch_encode(view<Codec, std::byte, Packing> const& dst, source_view const& src,
+                          cuda::rows const& which, std::int64_t const* slot_mapping,
+                          transform_view const& transform, cuda::encode_counts* counts,
+                          std::int64_t items, cudaStream_t stream) noexcept {
+  using coded = view<Codec, std::byte, Packing>;
+  encode_arguments<coded> const a{dst, src, transform, counts,
+                                  encode_memory<Codec, Packing>(dst.map)};
+  std::int64_t const all = items * dst.map.heads;
+  return with_group_slots<Codec>(dst.map, [&](auto slots) {
+    return launch(encode_kernel<coded, slots>, shape_for_warps(all, a.memory), stream, a, which,
+                  slot_mapping, all);
+  });
+}
+
+/// The faults of an encode or an append but for its rows.
+template <class Codec, class Packing>
+problem explain_encoder(view<Codec, std::byte, Packing> const& dst, source_view const& src,
+                        transform_view const& transform) noexcept {
+  if (auto const p = explain_coded<Codec, Packing>(dst.map, dst.data)) return p;
+  if (auto const p = explain_plain(src.map, src.type, src.data, dst.map)) return p;
+  if (auto const p = explain_transform(transform)) return p;
+  return explain_memory(dst.map, encode_memory<Codec, Packing>(dst.map));
 }
 
 }  // namespace kvarts::kernels
@@ -99,29 +160,34 @@ namespace kvarts::cuda {
 template <codec_type Codec, packing Packing>
 problem explain_encode(view<Codec, std::byte, Packing> const& dst, source_view const& src,
                        rows const& which, transform_view const& transform) noexcept {
-  using namespace kernels;
-  if (auto const p = explain_coded<Codec, Packing>(dst.map, dst.data)) return p;
-  if (auto const p = explain_plain(src.map, src.type, src.data, dst.map)) return p;
-  if (auto const p = explain_rows(dst.map, which)) return p;
-  if (auto const p = explain_transform(transform)) return p;
-  return explain_memory(dst.map, encode_memory<Codec, Packing>(dst.map));
+  if (auto const p = kernels::explain_encoder(dst, src, transform)) return p;
+  return kernels::explain_rows(dst.map, which);
 }
 
 template <codec_type Codec, packing Packing>
 cudaError_t encode(view<Codec, std::byte, Packing> dst, source_view src, rows const& which,
                    transform_view const& transform, encode_counts* counts,
                    cudaStream_t stream) noexcept {
-  using namespace kernels;
-  if (auto const p = explain_encode(dst, src, which, transform)) return error_of(p);
-  using coded = view<Codec, std::byte, Packing>;
-  encode_arguments<coded> const a{dst, src, transform, counts,
-                                  encode_memory<Codec, Packing>(dst.map)};
-  std::int64_t const items =
-      row_division(which, a.memory.unit).items(src.map.tokens) * dst.map.heads;
-  return with_group_slots<Codec>(dst.map, [&](auto slots) {
-    return launch(encode_kernel<coded, slots>, shape_for_warps(items, a.memory), stream, a, which,
-                  items);
-  });
+  if (auto const p = explain_encode(dst, src, which, transform)) return kernels::error_of(p);
+  int const unit = kernels::unit_tokens<Codec, Packing>(dst.map);
+  return kernels::launch_encode(dst, src, which, nullptr, transform, counts,
+                                kernels::row_division(which, unit).items(src.map.tokens), stream);
+}
+
+template <codec_type Codec, packing Packing>
+problem explain_append(view<Codec, std::byte, Packing> const& dst, source_view const& src,
+                       transform_view const& transform) noexcept {
+  return kernels::explain_encoder(dst, src, transform);
+}
+
+template <codec_type Codec, packing Packing>
+cudaError_t append(view<Codec, std::byte, Packing> dst, source_view src,
+                   std::int64_t const* slot_mapping, transform_view const& transform,
+                   encode_counts* counts, cudaStream_t stream) noexcept {
+  if (auto const p = explain_append(dst, src, transform)) return kernels::error_of(p);
+  if (slot_mapping == nullptr) return cudaErrorInvalidValue;
+  return kernels::launch_encode(dst, src, rows{}, slot_mapping, transform, counts, src.map.tokens,
+                                stream);
 }
 
 }  // namespace kvarts::cuda

@@ -15,9 +15,10 @@ namespace kvarts::kernels {
 
 /// A quantizer that serves groups of a device. Others are for the host alone.
 template <class Quantizer, class Group>
-concept quantizes = requires(Group& g) { Quantizer::quantize(g); } || requires(Group& g) {
-  Quantizer::quantize(g, 1.0f);
-};
+concept quantizes = requires(Group& g) {
+  Quantizer::quantize(g);
+}
+|| requires(Group& g) { Quantizer::quantize(g, 1.0f); };
 
 /// Distance of the tokens of a group in shared memory, in numbers: odd, so that lanes which read a
 /// channel meet different banks.
@@ -153,9 +154,8 @@ class unit_encoder {
       }
     }();
     constexpr std::uint8_t mask = detail::stored_mask<quantizer, packing>;
-    g.for_each_code([&](int i, std::uint8_t u) {
-      to[i * stride] = static_cast<std::uint8_t>(u ^ mask);
-    });
+    g.for_each_code(
+        [&](int i, std::uint8_t u) { to[i * stride] = static_cast<std::uint8_t>(u ^ mask); });
     return p;
   }
 
@@ -186,9 +186,9 @@ class unit_encoder {
       std::int64_t index = slot * ceil_div(head_dim(), group());
       for (int first = 0; first < head_dim(); first += group(), ++index) {
         int const n = std::min(group(), head_dim() - first);
-        auto const p = quantize(
-            warp_group<GroupSlots>(n, [&](int k, int) { return numbers[first + k]; }), length,
-            to + first, 1);
+        auto const p =
+            quantize(warp_group<GroupSlots>(n, [&](int k, int) { return numbers[first + k]; }),
+                     length, to + first, 1);
         if (lane_index() == 0) store_parameters(u, index, p);
       }
       warp_barrier();

@@ -21,8 +21,7 @@ inline cudaError_t error_of(problem const& p) noexcept {
 /// All parts of a plane begin at multiples of a type's size.
 inline problem explain_alignment(plane const& p, std::byte const* data, int size) noexcept {
   auto const address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data));
-  for (std::int64_t const n :
-       {address + p.offset, p.tile_stride, p.head_stride, p.page_stride}) {
+  for (std::int64_t const n : {address + p.offset, p.tile_stride, p.head_stride, p.page_stride}) {
     if (n % size != 0) {
       return {status::unsupported, "kernels move numbers of {} bytes at once: {} is no multiple",
               size, n};

@@ -98,8 +98,8 @@ class row_division {
 /// Finds where a unit lies: false when its tokens are outside the layout, or its page outside the
 /// table or the pool. `data` is that of sequence 0.
 template <class Byte>
-KVARTS_DEVICE bool locate_unit(layout const& m, cuda::rows const& r, Byte* data,
-                               span_unit const& u, unit_place<Byte>& place) {
+KVARTS_DEVICE bool locate_unit(layout const& m, cuda::rows const& r, Byte* data, span_unit const& u,
+                               unit_place<Byte>& place) {
   std::int64_t token = u.first;
   place.data = data;
   place.at = {};

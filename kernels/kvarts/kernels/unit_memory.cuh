@@ -56,7 +56,8 @@ constexpr warp_memory plan_warp_memory(layout const& m, std::int64_t unit,
   if constexpr (!Codec::plain) {
     used += round_up(unit * m.head_dim, 16);
     w.image = static_cast<int>(std::min(used, most));
-    used += round_up(code_units<Packing>::bytes({m.tile_tokens, m.head_dim, Codec::bits}, w.unit), 16);
+    used +=
+        round_up(code_units<Packing>::bytes({m.tile_tokens, m.head_dim, Codec::bits}, w.unit), 16);
   }
   w.staged = static_cast<int>(std::min(used, most));
   used += round_up(staged_bytes, 16);
@@ -76,9 +77,7 @@ struct unit_place {
   int head = 0;
   detail::token_location at{};
 
-  KVARTS_DEVICE Byte* part(plane const& p) const {
-    return data + p.at(at.page, at.tile, head);
-  }
+  KVARTS_DEVICE Byte* part(plane const& p) const { return data + p.at(at.page, at.tile, head); }
 };
 
 /// Reads the codes of a unit, as they are stored.

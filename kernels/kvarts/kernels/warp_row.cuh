@@ -151,9 +151,8 @@ class warp_transform {
     float result[row_slots] = {};
     for (int i = 0; i < head_dim_; ++i) {
       float const* const from = dense_ + i * output_stride;
-      warp_group<row_slots> const products(head_dim_, [&](int d, int s) {
-        return detail::multiply(from[d * input_stride], x[s]);
-      });
+      warp_group<row_slots> const products(
+          head_dim_, [&](int d, int s) { return detail::multiply(from[d * input_stride], x[s]); });
       float const sum = products.fold([](float product) { return product; });
       KVARTS_UNROLL
       for (int s = 0; s < row_slots; ++s) {
