@@ -60,7 +60,7 @@ KVARTS_DEVICE void store_block_sums(float const* shared, pv_arguments const& a,
 
 /// Shared memory for the sums of a block's warps; the table of a codebook follows.
 template <int HeadDim, int Tiles>
-inline constexpr std::size_t sums_bytes = sizeof(float) * gemv_warps * 8 * Tiles * HeadDim;
+inline constexpr std::size_t sums_bytes = sizeof(float) * gemv_warps * 8 * Tiles* HeadDim;
 
 /// One part of the tokens of a sequence, one KV head, one group of 8 * Tiles columns.
 template <class Format, int HeadDim, int Block, int Tiles>
