@@ -18,6 +18,9 @@ enum class host_layout : std::uint8_t {
   page_head,          ///< page, head, token, layer: records are of one head each
 };
 
+inline constexpr std::array host_layouts{host_layout::layer_first, host_layout::page_first,
+                                         host_layout::page_first_direct, host_layout::page_head};
+
 constexpr char const* to_string(host_layout l) noexcept {
   switch (l) {
     case host_layout::layer_first: return "layer_first";
