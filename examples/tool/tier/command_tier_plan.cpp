@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -181,7 +182,7 @@ std::string refusals(std::vector<plan_line> const& lines) {
   }
   std::string text;
   for (auto const& [reason, codecs] : by_reason) {
-    text += fmt::format("\nNot {}: {}\n", fmt::join(codecs, ", "), reason);
+    text += fmt::format("\nLeft out: {}\n({})\n", fmt::join(codecs, ", "), reason);
   }
   return text;
 }
@@ -190,8 +191,9 @@ void run(plan_options const& o) {
   model_shape const model = model_of(o);
   tier_form const form = form_of(o);
   auto const lines = lines_of(o, model, form);
-  bool const one = !o.codec.empty();
-  if (one && !lines.front().refusal.empty()) throw tool_error(lines.front().refusal, 2);
+  bool const any = std::any_of(lines.begin(), lines.end(),
+                               [](plan_line const& line) { return line.refusal.empty(); });
+  if (!any) throw tool_error(lines.front().refusal, 2);
   if (o.as_json) {
     fmt::print("{}\n", plan_json(o, model, form, lines).dump(2));
   } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tier/experiments.hpp"
 
+#include "tier/byte_size.hpp"
 #include "tier/python_random.hpp"
 #include "tool_error.hpp"
 
@@ -9,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
+#include <algorithm>
 #include <utility>
 
 namespace kvarts::tool {
@@ -88,20 +89,22 @@ std::vector<workload> seeded_workloads(int groups) {
   return all;
 }
 
-/// 1 to 64 GB.
-std::vector<std::int64_t> chart_budgets() {
+/// From an eighth of `budget` to eight times as much.
+std::vector<std::int64_t> budgets_around(std::int64_t budget) {
+  constexpr double most = 0x1p60;
   std::vector<std::int64_t> budgets;
-  for (std::int64_t const gigabytes : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
-    budgets.push_back(gigabytes * 1'000'000'000);
+  for (int const eighths : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
+    double const bytes = static_cast<double>(budget) / 8 * eighths;
+    budgets.push_back(static_cast<std::int64_t>(std::clamp(bytes, 1.0, most)));
   }
   return budgets;
 }
 
 sweep budgets_on(std::string what, std::vector<workload> const& workloads, model_shape const& model,
-                 std::int64_t device_tokens) {
-  sweep s{std::move(what), chart_budgets(), {}};
+                 std::int64_t budget, std::int64_t device_tokens) {
+  sweep s{std::move(what), budgets_around(budget), {}};
   std::vector<sweep_point> points;
-  for (std::int64_t const budget : s.points) points.push_back({&workloads, budget});
+  for (std::int64_t const bytes : s.points) points.push_back({&workloads, bytes});
   for (contender const& c : contenders()) {
     s.lines.push_back(line_of(c, model, device_tokens, points));
   }
@@ -109,6 +112,18 @@ sweep budgets_on(std::string what, std::vector<workload> const& workloads, model
 }
 
 model_shape const& published_model() { return find_model("Qwen3-8B"); }
+
+std::int64_t restored_by(tier_run const& run) { return run.restored_bytes(); }
+std::int64_t restored_by(sweep_line const& line) { return line.restored_bytes; }
+
+template <class Line>
+void throw_unless_restored(std::string const& what, std::vector<Line> const& lines) {
+  bool const any = std::any_of(lines.begin(), lines.end(),
+                               [](Line const& line) { return restored_by(line) > 0; });
+  if (any) return;
+  throw tool_error(fmt::format(
+      "{}: nothing was restored from the host tier, so this says nothing about it", what));
+}
 
 template <class Codec>
 codec_pair both(std::string name) {
@@ -183,7 +198,7 @@ experiment equal_bytes() {
 }
 
 sweep sweep_groups() {
-  sweep s{fmt::format("{} bytes, mean of {} seeds", published_budget, sweep_seeds),
+  sweep s{fmt::format("{} bytes, mean of {} seeds", with_commas(published_budget), sweep_seeds),
           {32, 64, 96, 128, 160, 192},
           {}};
   std::vector<std::vector<workload>> workloads;
@@ -200,7 +215,8 @@ sweep sweep_groups() {
 
 sweep sweep_budgets() {
   return budgets_on(fmt::format("{} groups, mean of {} seeds", budget_groups, sweep_seeds),
-                    seeded_workloads(budget_groups), published_model(), published_device_tokens);
+                    seeded_workloads(budget_groups), published_model(), published_budget,
+                    published_device_tokens);
 }
 
 experiment run_own(own_requests const& own) {
@@ -213,24 +229,11 @@ experiment run_own(own_requests const& own) {
 }
 
 sweep sweep_budgets(own_requests const& own) {
-  return budgets_on(own.name, {own.requests}, own.model, own.device_tokens);
+  return budgets_on(own.name, {own.requests}, own.model, own.budget, own.device_tokens);
 }
 
-void require_restored(experiment const& e) {
-  auto const restored =
-      std::accumulate(e.runs.begin(), e.runs.end(), std::int64_t{0},
-                      [](std::int64_t sum, tier_run const& r) { return sum + r.restored_bytes(); });
-  if (restored > 0) return;
-  throw tool_error(fmt::format(
-      "{}: nothing was restored from the host tier, so this says nothing about it", e.what));
-}
+void require_restored(experiment const& e) { throw_unless_restored(e.what, e.runs); }
 
-void require_restored(sweep const& s) {
-  for (sweep_line const& line : s.lines) {
-    if (line.restored_bytes > 0) return;
-  }
-  throw tool_error(fmt::format(
-      "{}: nothing was restored from the host tier, so this says nothing about it", s.what));
-}
+void require_restored(sweep const& s) { throw_unless_restored(s.what, s.lines); }
 
 }  // namespace kvarts::tool

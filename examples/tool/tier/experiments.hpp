@@ -86,8 +86,9 @@ experiment equal_tokens();  ///< A: bf16 and INT8 with 54,254 tokens each
 experiment equal_bytes();   ///< B: bf16 and INT8 with 8e9 bytes each
 experiment run_own(own_requests const& own);
 
-sweep sweep_groups();   ///< over 32 to 192 groups at `published_budget`, seeds 0 to 9
-sweep sweep_budgets();  ///< over budgets with `budget_groups` groups, the same seeds
+sweep sweep_groups();  ///< over 32 to 192 groups at `published_budget`, seeds 0 to 9
+/// Over budgets from an eighth of the published (or own) one to eight times as much.
+sweep sweep_budgets();  ///< with `budget_groups` groups, the same seeds
 sweep sweep_budgets(own_requests const& own);
 
 /// Throw `tool_error` where nothing was restored: that says nothing about a tier.

@@ -15,11 +15,11 @@ namespace {
 
 constexpr codec_info plain = info_of<identity<bfloat16>>();
 
-problem check_plan(model_shape const& model, tier::geometry const& g, int ranks,
+/// What is wrong with a plan; the geometry can only be made once the ranks fit.
+problem check_plan(model_shape const& model, codec_pair const& codecs, tier_form const& form,
                    std::int64_t budget) {
-  if (!model.is_latent()) {
-    if (auto const p = tier::check_ranks(model.kv_heads, ranks)) return p;
-  }
+  if (auto const p = tier::check_ranks(model.kv_heads, form.ranks)) return p;
+  tier::geometry const g = geometry_of(model, codecs, form);
   if (auto const p = tier::check(g)) return p;
   return tier::check_budget(g, budget);
 }
@@ -72,13 +72,13 @@ tier::geometry geometry_of(model_shape const& model, codec_pair const& codecs,
 
 plan_line plan_for(model_shape const& model, codec_pair const& codecs, tier_form const& form,
                    std::int64_t budget) {
-  tier::geometry const g = geometry_of(model, codecs, form);
   plan_line line;
   line.codec = codecs.name;
-  if (problem const p = check_plan(model, g, form.ranks, budget)) {
+  if (problem const p = check_plan(model, codecs, form, budget)) {
     line.refusal = p.sentence();
     return line;
   }
+  tier::geometry const g = geometry_of(model, codecs, form);
   line.bytes_per_token = bytes_per_token(g);
   line.bytes_per_page = bytes_per_page(g);
   line.strict = capacity_for(g, budget);

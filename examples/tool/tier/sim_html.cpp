@@ -90,28 +90,49 @@ std::string chart_section(sweep const& s) {
   sweep_line const& last = s.lines.back();
   std::size_t const middle = s.points.size() / 2 - 1;
   std::string const said = fmt::format(
-      "On {}: {} GB find {} % of the prompt tokens as {}, {} % as {}.", s.what,
+      "On {}: of the prompt tokens {} GB find {} % again as {}, {} % as {}.", s.what,
       gigabytes(static_cast<double>(s.points[middle])), measured_percent(first.hit_rates[middle]),
       first.tier.name, measured_percent(last.hit_rates[middle]), last.tier.name);
   return section("Hit rate against budget", said,
                  legend(s) + "<div class=\"scroll\">" + picture(s, said) + "</div>\n");
 }
 
-std::string experiment_section(experiment const& e) {
-  std::string rows;
-  for (tier_run const& run : e.runs) {
-    rows += fmt::format(
-        "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{} of {}</td><td>{}</td>"
-        "<td>{}</td><td>{}</td></tr>\n",
-        escape_html(run.tier.name), with_commas(run.host_tokens), with_commas(run.host_bytes()),
-        run.result.hits, run.result.requests, measured_percent(run.result.hit_rate()),
-        with_commas(run.encoded_bytes()), with_commas(run.restored_bytes()));
+/// A table whose first column names rows; cells are plain text.
+std::string html_table(std::vector<std::string> const& headings,
+                       std::vector<std::vector<std::string>> const& rows) {
+  std::string html = "<table class=\"figures\"><thead><tr>";
+  for (std::string const& heading : headings) html += "<th>" + escape_html(heading) + "</th>";
+  html += "</tr></thead><tbody>\n";
+  for (auto const& row : rows) {
+    html += "<tr><th scope=\"row\">" + escape_html(row.front()) + "</th>";
+    for (std::size_t i = 1; i < row.size(); ++i) html += "<td>" + escape_html(row[i]) + "</td>";
+    html += "</tr>\n";
   }
-  return section(e.name == "trace" ? "Your requests" : "Experiment " + e.name, e.what,
-                 "<table class=\"figures\"><thead><tr><th>tier</th><th>tokens</th><th>bytes</th>"
-                 "<th>hits</th><th>hit rate, %</th><th>bytes encoded</th><th>bytes restored</th>"
-                 "</tr></thead><tbody>\n" +
-                     rows + "</tbody></table>\n");
+  return html + "</tbody></table>\n";
+}
+
+std::string experiment_section(experiment const& e) {
+  std::vector<std::vector<std::string>> rows;
+  for (tier_run const& run : e.runs) {
+    rows.push_back({run.tier.name, with_commas(run.host_tokens), with_commas(run.host_bytes()),
+                    fmt::format("{} of {}", run.result.hits, run.result.requests),
+                    measured_percent(run.result.hit_rate()), with_commas(run.encoded_bytes()),
+                    with_commas(run.restored_bytes())});
+  }
+  return section(
+      heading_of(e), e.what,
+      html_table({"tier", "tokens", "bytes", "hits", "hit rate, %", "encoded", "restored"}, rows));
+}
+
+std::string group_section(sweep const& s) {
+  std::vector<std::string> headings = {"tier"};
+  for (std::int64_t const groups : s.points) headings.push_back(fmt::format("{} groups", groups));
+  std::vector<std::vector<std::string>> rows;
+  for (sweep_line const& line : s.lines) {
+    rows.push_back({line.tier.name});
+    for (double const rate : line.hit_rates) rows.back().push_back(measured_percent(rate));
+  }
+  return section("Hit rate by groups, %", s.what, html_table(headings, rows));
 }
 
 }  // namespace
@@ -120,6 +141,7 @@ std::string sim_html(sim_result const& result) {
   std::string main = "<header>\n<h1>What a quantized host tier finds again</h1>\n</header>\n";
   main += chart_section(result.budgets);
   for (experiment const& e : result.experiments) main += experiment_section(e);
+  if (result.groups) main += group_section(*result.groups);
   return html_page("kvarts tier sim", main, curve_rules);
 }
 

@@ -24,8 +24,7 @@ std::string experiment_table(experiment const& e) {
            fmt::format("{:.4f}", run.result.hit_rate()), with_commas(run.encoded_bytes()),
            with_commas(run.restored_bytes())});
   }
-  return fmt::format("{}: {}\n\n{}\n", e.name == "trace" ? "Trace" : "Experiment " + e.name, e.what,
-                     t.text());
+  return fmt::format("{}: {}\n\n{}", heading_of(e), e.what, t.text());
 }
 
 template <class Heading>
@@ -38,7 +37,7 @@ std::string sweep_table(sweep const& s, std::string_view over, Heading heading) 
     for (double const rate : line.hit_rates) row.push_back(fmt::format("{:.3f}", rate));
     t.add(std::move(row));
   }
-  return fmt::format("Hit rate by {}: {}\n\n{}\n", over, s.what, t.text());
+  return fmt::format("Hit rate by {}: {}\n\n{}", over, s.what, t.text());
 }
 
 void add_tier_facts(json& to, tier_sizes const& tier) {
@@ -82,6 +81,10 @@ json to_json(sweep const& s, char const* points) {
 
 }  // namespace
 
+std::string heading_of(experiment const& e) {
+  return e.name == "trace" ? "Trace" : "Experiment " + e.name;
+}
+
 std::string sim_text(sim_result const& result) {
   std::string text;
   for (experiment const& e : result.experiments) text += experiment_table(e) + "\n";
@@ -91,7 +94,7 @@ std::string sim_text(sim_result const& result) {
             "\n";
   }
   return text + sweep_table(result.budgets, "budget", [](std::int64_t bytes) {
-           return fmt::format("{} GB", bytes / 1'000'000'000);
+           return fmt::format("{:.4g} GB", static_cast<double>(bytes) / 1e9);
          });
 }
 

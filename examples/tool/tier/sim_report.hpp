@@ -17,6 +17,9 @@ struct sim_result {
   sweep budgets;
 };
 
+/// "Experiment A", or "Trace".
+std::string heading_of(experiment const& e);
+
 /// A table for each experiment and sweep.
 std::string sim_text(sim_result const& result);
 

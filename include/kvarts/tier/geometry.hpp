@@ -80,7 +80,7 @@ constexpr geometry uniform_geometry(int layers, int heads, row_segments const& k
 }
 
 /// KV heads that a rank keeps under tensor parallelism: an even share, or one that several ranks
-/// repeat when there are more ranks than heads.
+/// repeat when there are more ranks than heads. Both must be what `check_ranks` accepts.
 constexpr std::int32_t local_heads(std::int32_t kv_heads, std::int32_t ranks) noexcept {
   return kv_heads > ranks ? kv_heads / ranks : 1;
 }
