@@ -30,6 +30,7 @@ void require_bad(status code, std::string const& part, F&& change) {
   problem const p = check(g);
   CHECK(to_string(p.code) == std::string(to_string(code)));
   CHECK_THAT(p.sentence(), ContainsSubstring(part));
+  CHECK(validate(g) == p.code);
   CHECK_THROWS_WITH(make_geometry(g), p.sentence());
 }
 

@@ -70,49 +70,52 @@ TEST_CASE("the published workload is in the order that Python shuffles") {
   CHECK(std::equal(last.begin(), last.end(), groups.end() - 15));
 }
 
+bool uses(request const& r, std::uint32_t id) {
+  return std::any_of(r.prefixes.begin(), r.prefixes.end(),
+                     [&](prefix_use const& p) { return p.id == id; });
+}
+
+/// The tokens touched since the last use of a prefix before request `now`; -1 if there is none.
+std::int64_t touched_since(workload const& w, std::size_t now, std::uint32_t id) {
+  std::map<std::uint32_t, std::int64_t> others;
+  std::int64_t touched = 0;
+  for (std::size_t i = now; i-- > 0;) {
+    request const& r = w.requests[i];
+    if (uses(r, id)) {
+      for (auto const& [other, tokens] : others) touched += tokens;
+      return touched;
+    }
+    touched += r.new_tokens;
+    for (prefix_use const& p : r.prefixes) {
+      if (!uses(w.requests[now], p.id)) others.try_emplace(p.id, p.tokens);
+    }
+  }
+  return -1;
+}
+
+/// Whether one of the two requests before it was the first of all to use a prefix.
+bool is_too_new(workload const& w, std::size_t now, std::uint32_t id) {
+  std::size_t first = 0;
+  while (!uses(w.requests[first], id)) ++first;
+  return w.requests[first].counted && now - first <= 2;
+}
+
 /// The rules again, request by request, looking back over everything.
 outcome looked_up(workload const& w, cache_room room) {
   outcome o;
-  std::map<std::uint32_t, std::size_t> first_counted;
-  std::map<std::uint32_t, bool> known;
   for (std::size_t i = 0; i < w.requests.size(); ++i) {
     request const& r = w.requests[i];
-    auto const is_own = [&](std::uint32_t id) {
-      return std::any_of(r.prefixes.begin(), r.prefixes.end(),
-                         [&](prefix_use const& p) { return p.id == id; });
-    };
     std::int64_t found = 0;
     std::size_t parts = 0;
     for (prefix_use const& p : r.prefixes) {
-      if (!r.counted || !known[p.id]) break;
-      if (first_counted.contains(p.id) && i - first_counted[p.id] <= 2) break;
-      std::map<std::uint32_t, std::int64_t> others;
-      std::int64_t touched = 0;
-      for (std::size_t j = i; j-- > 0;) {
-        bool used = false;
-        for (prefix_use const& q : w.requests[j].prefixes) used = used || q.id == p.id;
-        if (used) {
-          // Requests that used it also end the others' time: only those after it count.
-          break;
-        }
-        touched += w.requests[j].new_tokens;
-        for (prefix_use const& q : w.requests[j].prefixes) {
-          if (!is_own(q.id)) others.try_emplace(q.id, q.tokens);
-        }
-      }
-      for (auto const& [id, tokens] : others) touched += tokens;
-      if (touched > room.tokens) break;
+      std::int64_t const touched = touched_since(w, i, p.id);
+      if (!r.counted || touched < 0 || touched > room.tokens || is_too_new(w, i, p.id)) break;
       if (touched > room.device_tokens) o.restored_tokens += p.tokens;
       found += p.tokens;
       ++parts;
     }
-    std::int64_t all = r.new_tokens - found;
-    for (prefix_use const& p : r.prefixes) {
-      all += p.tokens;
-      if (r.counted && !known[p.id]) first_counted[p.id] = i;
-      known[p.id] = true;
-    }
-    o.encoded_tokens += all;
+    o.encoded_tokens += r.new_tokens - found;
+    for (prefix_use const& p : r.prefixes) o.encoded_tokens += p.tokens;
     if (!r.counted) continue;
     ++o.requests;
     o.hits += found > 0 ? 1 : 0;

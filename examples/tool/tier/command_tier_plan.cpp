@@ -203,7 +203,7 @@ void run(plan_options const& o) {
 
 void add_model_options(CLI::App& command, plan_options& o) {
   auto* const model =
-      command.add_option("--model", o.model_name, "A model known by name, such as Qwen3-8B")
+      command.add_option("--model", o.model_name, "A model known by name: " + model_names())
           ->type_name("NAME");
   for (auto const& [name, number, text] :
        {std::tuple{"--layers", &o.layers, "Layers that keep K and V"},

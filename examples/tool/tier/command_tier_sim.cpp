@@ -56,7 +56,8 @@ void add_tier_sim(CLI::App& tier) {
                        "\"output_length\", \"hash_ids\": [...]} or {\"prefix\": [ids], "
                        "\"prefix_length\": [tokens], ...}")
           ->type_name("FILE");
-  command->add_option("--model", o->model, "The model that serves the trace")
+  command
+      ->add_option("--model", o->model, "The model that serves the trace, as `tier plan` knows it")
       ->type_name("NAME")
       ->capture_default_str()
       ->needs(trace);

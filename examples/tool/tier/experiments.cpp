@@ -4,6 +4,7 @@
 #include "tier/byte_size.hpp"
 #include "tier/python_random.hpp"
 #include "tool_error.hpp"
+#include "unknown_name.hpp"
 
 #include <kvarts/codec.hpp>
 #include <kvarts/quantizer.hpp>
@@ -52,10 +53,7 @@ tier_run run_tier(contender const& c, model_shape const& model, workload const& 
 }
 
 contender const& named(std::string_view name) {
-  for (contender const& c : contenders()) {
-    if (c.name == name) return c;
-  }
-  throw tool_error(fmt::format("no tier {} takes part", name));
+  return find_named(contenders(), "tier", name, "it does not take part");
 }
 
 /// A point of a sweep: workloads to take the mean of, under a budget.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tier/models.hpp"
 
-#include "tool_error.hpp"
 #include "unknown_name.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <vector>
 
 namespace kvarts::tool {
@@ -38,13 +39,13 @@ std::vector<model_shape> const models = {
 std::span<model_shape const> known_models() { return models; }
 
 model_shape const& find_model(std::string_view name) {
-  auto const found = std::find_if(models.begin(), models.end(),
-                                  [&](model_shape const& m) { return m.name == name; });
-  if (found != models.end()) return *found;
-  std::vector<std::string> names;
+  return find_named(models, "model", name, "give --layers, --kv-heads and --head-dim instead");
+}
+
+std::string model_names() {
+  std::vector<std::string_view> names;
   for (model_shape const& m : models) names.push_back(m.name);
-  throw tool_error(
-      unknown_name("model", name, names, "give --layers, --kv-heads and --head-dim instead"), 2);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 }  // namespace kvarts::tool

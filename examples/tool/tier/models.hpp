@@ -28,4 +28,7 @@ std::span<model_shape const> known_models();
 /// The model of this name; throws `tool_error` (bad usage) when there is none.
 model_shape const& find_model(std::string_view name);
 
+/// All their names, for help.
+std::string model_names();
+
 }  // namespace kvarts::tool

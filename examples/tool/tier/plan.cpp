@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tier/plan.hpp"
 
-#include "tool_error.hpp"
 #include "unknown_name.hpp"
 
 #include <kvarts/scheme.hpp>
 
-#include <algorithm>
 #include <type_traits>
 
 namespace kvarts::tool {
@@ -46,13 +44,7 @@ std::vector<codec_pair> const& preset_pairs() {
 }
 
 codec_pair const& find_pair(std::string_view name) {
-  auto const& pairs = preset_pairs();
-  auto const found =
-      std::find_if(pairs.begin(), pairs.end(), [&](codec_pair const& p) { return p.name == name; });
-  if (found != pairs.end()) return *found;
-  std::vector<std::string> names;
-  for (codec_pair const& p : pairs) names.push_back(p.name);
-  throw tool_error(unknown_name("preset", name, names, "`kvarts codecs` lists them"), 2);
+  return find_named(preset_pairs(), "preset", name, "`kvarts codecs` lists them");
 }
 
 tier::geometry geometry_of(model_shape const& model, codec_pair const& codecs,

@@ -165,6 +165,9 @@ constexpr problem check(geometry const& g) noexcept {
   return {};
 }
 
+/// `check` as a status alone.
+constexpr status validate(geometry const& g) noexcept { return check(g).code; }
+
 #if defined(__cpp_exceptions)
 
 /// `g`, checked.
