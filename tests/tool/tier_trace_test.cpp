@@ -85,6 +85,9 @@ TEST_CASE("a malformed line is named by its number") {
     CHECK_THAT(sentence, ContainsSubstring("t.jsonl: line 3 ") && ContainsSubstring(why));
   }
   CHECK_THAT(refusal(""), ContainsSubstring("no request"));
+  std::string long_ones;
+  for (int i = 0; i < 17; ++i) long_ones += "{\"input_length\": 2147483648, \"hash_ids\": []}\n";
+  CHECK_THAT(refusal(long_ones), ContainsSubstring("line 17 makes it more than 2^36 tokens"));
   CHECK_THAT(refusal("\n \n"), ContainsSubstring("no request"));
   CHECK_THAT(refusal(std::string(100000, '[')), ContainsSubstring("line 1"));
 }

@@ -24,8 +24,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t most_of_request = std::int64_t{1} << 31;
-/// Of a whole trace: times the bytes of a token it still fits into 64 bits.
-constexpr std::int64_t most_tokens = std::int64_t{1} << 40;
+/// Of a whole trace: the bytes of a sweep over it still fit into 64 bits.
+constexpr std::int64_t most_tokens = std::int64_t{1} << 36;
 
 /// Numbers for the ids of a trace, in the order in which they first come.
 class id_numbers {
@@ -133,7 +133,7 @@ workload parse_trace(std::string_view text, std::string_view name, std::int64_t 
     w.requests.push_back(read_request(json_fields(object, where), ids, block_tokens));
     request const& last = w.requests.back();
     tokens += static_cast<std::int64_t>(last.prompt_tokens) + last.new_tokens;
-    if (tokens > most_tokens) throw tool_error(where + " makes it more than 2^40 tokens");
+    if (tokens > most_tokens) throw tool_error(where + " makes it more than 2^36 tokens");
   }
   if (w.requests.empty()) throw tool_error(fmt::format("{}: there is no request in it", name));
   w.prefix_count = ids.count();
