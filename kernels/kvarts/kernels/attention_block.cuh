@@ -8,12 +8,13 @@
 
 namespace kvarts::kernels {
 
-/// What stays the same for all blocks of a segment.
+/// The blocks of a warp in a segment: first, first + attention_warps, ... below end.
 struct segment_work {
-  token_span span;     ///< of the segment
-  token_span all_see;  ///< where every query sees every token of it
-  std::int64_t first;  ///< blocks of this warp: first, first + attention_warps, ... < end
-  std::int64_t end;
+  std::int32_t first;
+  std::int32_t end;
+  /// Blocks where every query sees every token, and every token is of the segment.
+  std::int32_t whole_first;
+  std::int32_t whole_end;
 };
 
 /// Tables of codebooks in shared memory.
@@ -23,10 +24,11 @@ struct level_tables {
 };
 
 /// Minus infinity where a query of the lane's columns does not see a token.
-template <class Shape, int Halves>
-KVARTS_DEVICE void hide_tokens(attention_shared<Shape> const& shared, token_span span,
-                               std::int64_t first_token, lane_place lane,
-                               float (&differences)[Halves][Shape::tiles][4]) {
+template <class Shape, class Segment, int Halves>
+KVARTS_DEVICE void hide_tokens(attention_shared<Shape> const& shared, std::int32_t block,
+                               lane_place lane, float (&differences)[Halves][Shape::tiles][4]) {
+  token_span const span = Segment::find(shared.parts);
+  std::int64_t const first_token = block * std::int64_t{Shape::block};
   unrolled<Shape::tiles>([&](auto t) {
     unrolled<2>([&](auto column) {
       query_limits const limits = shared.limits[8 * t + 2 * lane.r + column];
@@ -80,47 +82,48 @@ KVARTS_DEVICE void subtract_maximum(score_line const (&lines)[Tiles], float soft
 
 /// The blocks of a warp in one segment. `Keys` and `Values` are the coded or plain kind of each
 /// side; blocks of codes come through the ring.
-template <class Shape, class Keys, class Values, bool StagesKeys, bool StagesValues>
-KVARTS_DEVICE void attend(attention_arguments const& a, attention_piece const& p,
-                          attention_shared<Shape> const& shared, level_tables tables,
-                          segment_work const& w, block_ring<Shape>& ring,
+template <class Shape, class Segment, class Keys, class Values, bool StagesKeys, bool StagesValues>
+KVARTS_DEVICE void attend(attention_arguments const& a, attention_shared<Shape> const& shared,
+                          level_tables tables, segment_work const& w, block_ring<Shape>& ring,
                           online_softmax<Shape::tiles, Shape::block / 16>& softmax, Values& values,
                           lane_place lane) {
   constexpr int halves = Shape::block / 16;
   constexpr bool stages = StagesKeys || StagesValues;
   Keys keys;
   keys.load(a, shared, lane);
-  std::int64_t ahead = w.first;
+  std::int32_t ahead = w.first;
   auto const fetch = [&] {
-    ring.template fetch<StagesKeys, StagesValues>(a, p.sequence, p.head, ahead * Shape::block,
-                                                  ahead < w.end);
+    ring.template fetch<StagesKeys, StagesValues>(a, shared, ahead, ahead < w.end);
     ahead += attention_warps;
   };
   if constexpr (stages) {
-    for (int i = 1; i < ring.stages(); ++i) fetch();
+    for (int i = 1; i < a.stages; ++i) fetch();
   }
-  for (std::int64_t block = w.first; block < w.end; block += attention_warps) {
-    std::int64_t const token = block * Shape::block;
+  KVARTS_NO_UNROLL
+  for (std::int32_t block = w.first; block < w.end; block += attention_warps) {
     std::byte const* stage = nullptr;
     if constexpr (stages) {
       fetch();
-      stage = ring.wait();
+      stage = ring.wait(a.stages);
     }
+    bool const whole = block >= w.whole_first && block < w.whole_end;
     float scores[halves][Shape::tiles][4];
     if constexpr (StagesKeys) {
       keys.multiply(stage, tables.keys, a.key_levels.lowest, lane, scores);
     } else {
-      keys.multiply(a, p, w.span, token, lane, scores);
+      keys.multiply(a, shared.piece, Segment::find(shared.parts),
+                    block * std::int64_t{Shape::block}, lane, scores);
     }
     subtract_maximum(keys.lines, a.request.soft_cap, softmax, scores);
-    if (token < w.all_see.begin || token + Shape::block > w.all_see.end) {
-      hide_tokens<Shape, halves>(shared, w.span, token, lane, scores);
-    }
+    if (!whole) hide_tokens<Shape, Segment, halves>(shared, block, lane, scores);
     bool over = softmax.exceeds(scores);
     std::byte const* const staged_values = stage + block_ring<Shape>::key_bytes;
     if constexpr (StagesValues) {
-      over =
-          values.load_scales(staged_values, a.value_levels.lowest, token, w.span, lane.g) || over;
+      values.load_scales(staged_values, a.value_levels.lowest, lane.g);
+      if (!whole) {
+        values.hide_tokens(block * std::int64_t{Shape::block}, Segment::find(shared.parts), lane.g);
+      }
+      over = values.exceeds() || over;
     }
     if (any_lane(over)) {
       softmax.raise(scores, [&](auto t, float_pair factors) { values.rescale(t, factors); });
@@ -130,9 +133,10 @@ KVARTS_DEVICE void attend(attention_arguments const& a, attention_piece const& p
     if constexpr (StagesValues) {
       values.add(staged_values, tables.values, a.value_levels.lowest, lane, scores);
     } else {
-      values.add(a, p, w.span, token, lane, scores);
+      values.add(a, shared.piece, Segment::find(shared.parts), block * std::int64_t{Shape::block},
+                 lane, scores);
     }
-    if constexpr (stages) ring.release();
+    if constexpr (stages) ring.release(a.stages);
   }
 }
 

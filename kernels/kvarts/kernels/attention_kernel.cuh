@@ -8,31 +8,32 @@
 
 namespace kvarts::kernels {
 
-/// Blocks of a segment in a piece, and those of this warp.
-template <class Segment>
-KVARTS_DEVICE segment_work find_segment_work(sequence_parts const& parts, attention_piece const& p,
-                                             std::int64_t unit, int block) {
-  token_span const span = Segment::find(parts);
+/// Blocks of a segment in a piece, those of this warp. `unit` is the segment's first.
+template <class Shape, class Segment>
+KVARTS_DEVICE segment_work find_segment_work(attention_shared<Shape> const& shared,
+                                             std::int64_t unit) {
+  token_span const span = Segment::find(shared.parts);
   std::int64_t const count = Segment::blocks(span);
-  std::int64_t const first = span.begin / block;
-  // Block i belongs to the piece that has its first unit.
-  std::int64_t const begin = larger(p.begin - unit + Segment::weight - 1, 0) / Segment::weight;
-  std::int64_t const end =
-      smaller(count, larger(p.end - unit + Segment::weight - 1, 0) / Segment::weight);
-  return {span,
-          {larger(span.begin, parts.all.begin), smaller(span.end, parts.all.end)},
-          first + begin + warp_index(),
-          first + end};
+  std::int64_t const first = span.begin / Shape::block;
+  // A block belongs to the piece that has its first unit.
+  auto const block_at = [&](std::int64_t u) {
+    return smaller(count, larger(u - unit + Segment::weight - 1, 0) / Segment::weight);
+  };
+  std::int64_t const whole = larger(span.begin, shared.parts.all.begin);
+  return {static_cast<std::int32_t>(first + block_at(shared.piece.begin)) + warp_index(),
+          static_cast<std::int32_t>(first + block_at(shared.piece.end)),
+          static_cast<std::int32_t>((whole + Shape::block - 1) / Shape::block),
+          static_cast<std::int32_t>(smaller(span.end, shared.parts.all.end) / Shape::block)};
 }
 
 /// The segments of a piece whose values are coded, or those whose values are in windows.
 template <class Shape, bool Coded>
-KVARTS_DEVICE void attend_phase(attention_arguments const& a, attention_piece const& p,
-                                sequence_parts const& parts, attention_shared<Shape>& shared,
+KVARTS_DEVICE void attend_phase(attention_arguments const& a, attention_shared<Shape>& shared,
                                 level_tables tables, block_ring<Shape>& ring) {
   constexpr bool stages_values = Coded && !Shape::value_format::plain;
-  using values_type = std::conditional_t<stages_values, std::type_identity<coded_values<Shape>>,
-                                         std::type_identity<plain_values<Shape, Coded>>>::type;
+  using values_type =
+      typename std::conditional_t<stages_values, std::type_identity<coded_values<Shape>>,
+                                  std::type_identity<plain_values<Shape, Coded>>>::type;
   lane_place const lane = place_of_lane();
   online_softmax<Shape::tiles, Shape::block / 16> softmax;
   values_type values;
@@ -40,19 +41,19 @@ KVARTS_DEVICE void attend_phase(attention_arguments const& a, attention_piece co
   bool any = false;
   unrolled<segments>([&](auto i) {
     using part = segment<Shape, i>;
-    segment_work const w = find_segment_work<part>(parts, p, unit, Shape::block);
-    unit += part::weight * part::blocks(w.span);
     if constexpr (part::values_coded == Coded) {
+      segment_work const w = find_segment_work<Shape, part>(shared, unit);
       if (w.first - warp_index() < w.end) {
         any = true;
         constexpr bool stages_keys = part::keys_coded && !Shape::key_format::plain;
-        using keys_type =
-            std::conditional_t<stages_keys, std::type_identity<coded_keys<Shape>>,
-                               std::type_identity<plain_keys<Shape, part::keys_coded>>>::type;
-        attend<Shape, keys_type, values_type, stages_keys, stages_values>(
-            a, p, shared, tables, w, ring, softmax, values, lane);
+        using keys_type = typename std::conditional_t<
+            stages_keys, std::type_identity<coded_keys<Shape>>,
+            std::type_identity<plain_keys<Shape, part::keys_coded>>>::type;
+        attend<Shape, part, keys_type, values_type, stages_keys, stages_values>(
+            a, shared, tables, w, ring, softmax, values, lane);
       }
     }
+    unit += part::weight * part::blocks(part::find(shared.parts));
   });
   if (!any) return;  // the same for all warps
   softmax.finish();
@@ -83,14 +84,11 @@ attention_kernel(attention_arguments a) {
   fields_of<typename Shape::value_format>::prepare(value_table, a.value_levels);
   level_tables const tables{key_table, value_table};
   block_ring<Shape> ring(rings, shared, a.stages);
-  work_span<Shape> span(a, shared.unit_sums);
-  attention_piece piece;
-  while (span.next(a, piece)) {
-    begin_piece<Shape>(a, piece, shared);
-    sequence_parts const parts = parts_of(a, piece.sequence);
-    attend_phase<Shape, false>(a, piece, parts, shared, tables, ring);
-    attend_phase<Shape, true>(a, piece, parts, shared, tables, ring);
-    end_piece<Shape>(a, piece, span, shared);
+  shared.work.begin(a, shared.unit_sums);
+  while (begin_piece<Shape>(a, shared)) {
+    attend_phase<Shape, false>(a, shared, tables, ring);
+    attend_phase<Shape, true>(a, shared, tables, ring);
+    end_piece<Shape>(a, shared);
   }
 }
 

@@ -136,16 +136,12 @@ KVARTS_DEVICE void store_outputs(attention_arguments const& a, attention_piece c
 /// Ends a piece: writes its outputs, or its part, and the outputs when it is the last to arrive.
 /// Parts are added in the order of the thread blocks, whoever comes last.
 template <class Shape>
-KVARTS_DEVICE void end_piece(attention_arguments const& a, attention_piece const& p,
-                             work_span<Shape> const& span, attention_shared<Shape>& shared) {
+KVARTS_DEVICE void end_piece(attention_arguments const& a, attention_shared<Shape>& shared) {
   block_barrier();
-  if (p.begin == 0 && p.end == p.units) {
-    store_outputs<Shape>(a, p, shared);
-    block_barrier();
-    return;
-  }
-  int const first = span.block_of(p.first_unit);
-  int const last = span.block_of(p.first_unit + p.units - 1);
+  attention_piece const& p = shared.piece;
+  if (p.begin == 0 && p.end == p.units) return store_outputs<Shape>(a, p, shared);
+  int const first = shared.work.block_of(p.first_unit);
+  int const last = shared.work.block_of(p.first_unit + p.units - 1);
   // A thread block has two parts at most: one that others began, one that it begins.
   auto const part = [&](int index) {
     std::int64_t const slot = 2 * std::int64_t{first + index} + (index == 0 ? 1 : 0);
@@ -159,12 +155,11 @@ KVARTS_DEVICE void end_piece(attention_arguments const& a, attention_piece const
   if (thread_index() == 0) shared.arrived = atomic_add(a.counters + item, 1u);
   block_barrier();
   bool const is_last = shared.arrived == static_cast<std::uint32_t>(last - first);
-  if (!is_last) return block_barrier();
+  if (!is_last) return;
   thread_fence();
   if (thread_index() == 0) a.counters[item] = 0;
   add_parts<Shape>(shared, last - first + 1, part);
   store_outputs<Shape>(a, p, shared);
-  block_barrier();
 }
 
 }  // namespace kvarts::kernels

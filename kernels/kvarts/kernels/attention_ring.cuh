@@ -35,38 +35,38 @@ inline constexpr int stage_bytes =
      staged_block<typename Shape::value_format, Shape::value_dim, Shape::block>::bytes + 127) /
     128 * 128;
 
-/// Copies runs of bytes into a stage: all lanes 16 bytes at a time, or one lane in bulk.
-struct stage_writer {
-  std::uint64_t* arrival;  ///< null without bulk copies
-
-  KVARTS_DEVICE void copy(std::byte* to, std::byte const* from, int bytes) const {
-    if (arrival != nullptr) {
-      if (lane_index() == 0) bulk_copy(to, from, static_cast<std::uint32_t>(bytes), arrival);
-      return;
-    }
-    for (int i = lane_index() * 16; i < bytes; i += warp_lanes * 16) {
-      copy_async_16(to + i, from + i);
-    }
+/// Copies a run of bytes into a stage: in bulk by one lane where there is an mbarrier, else 16
+/// bytes a lane.
+template <int Bytes>
+KVARTS_DEVICE void copy_run(std::byte* to, std::byte const* from, std::uint64_t* arrival) {
+  if (arrival != nullptr) {
+    if (lane_index() == 0) bulk_copy(to, from, Bytes, arrival);
+    return;
   }
+  constexpr int at_once = warp_lanes * 16;
+  unrolled<(Bytes + at_once - 1) / at_once>([&](auto i) {
+    int const at = i * at_once + lane_index() * 16;
+    if ((i + 1) * at_once <= Bytes || at < Bytes) copy_async_16(to + at, from + at);
+  });
+}
 
-  /// Codes and parameters of a block at `token`.
-  template <class Format, int HeadDim, int Block>
-  KVARTS_DEVICE void copy_block(std::byte* to, block_map const& m, int sequence, int head,
-                                std::int64_t token) const {
-    using staged = staged_block<Format, HeadDim, Block>;
-    tile_place const tile = find_tile(m, sequence, head, token);
-    copy(to, tile.codes + std::int64_t{tile.slot / Block} * staged::code_bytes, staged::code_bytes);
-    std::int64_t const first = Format::along == axis::token
-                                   ? std::int64_t{tile.slot / m.group} * HeadDim
-                                   : std::int64_t{tile.slot} * (staged::parameters / Block);
-    constexpr int scale_size = sizeof(typename Format::scale_type);
-    copy(to + staged::code_bytes, tile.scales + first * scale_size, staged::scale_bytes);
-    if constexpr (Format::has_zero) {
-      copy(to + staged::code_bytes + staged::scale_bytes, tile.zeros + first * 2,
-           staged::zero_bytes);
-    }
+/// Copies codes and parameters of the block at `token`.
+template <class Format, int HeadDim, int Block>
+KVARTS_DEVICE void copy_block(std::byte* to, std::uint64_t* arrival, block_map const& m,
+                              int sequence, int head, std::int64_t token) {
+  using staged = staged_block<Format, HeadDim, Block>;
+  tile_place const tile = find_tile(m, sequence, head, token);
+  copy_run<staged::code_bytes>(
+      to, tile.codes + std::int64_t{tile.slot / Block} * staged::code_bytes, arrival);
+  int const first = Format::along == axis::token ? tile.slot / m.group * HeadDim
+                                                 : tile.slot * (staged::parameters / Block);
+  constexpr int scale_size = sizeof(typename Format::scale_type);
+  copy_run<staged::scale_bytes>(to + staged::code_bytes, tile.scales + first * scale_size, arrival);
+  if constexpr (Format::has_zero) {
+    copy_run<staged::zero_bytes>(to + staged::code_bytes + staged::scale_bytes,
+                                 tile.zeros + first * 2, arrival);
   }
-};
+}
 
 /// A staged block as a tile that begins with it.
 template <class Format, int HeadDim, int Block>
@@ -96,80 +96,78 @@ KVARTS_DEVICE void load_staged_words(std::byte const* block, int lane,
   }
 }
 
-/// The ring of a warp: `stages` blocks, of which the oldest is read while others arrive.
+/// The ring of a warp: some blocks, of which the oldest is read while others arrive.
 template <class Shape>
 class block_ring {
  public:
   using key_format = typename Shape::key_format;
   using value_format = typename Shape::value_format;
   static constexpr int key_bytes = staged_block<key_format, Shape::key_dim, Shape::block>::bytes;
+  static constexpr int value_bytes =
+      staged_block<value_format, Shape::value_dim, Shape::block>::bytes;
 
+  /// `rings` are those of all warps, `stages` blocks each. Ends with a barrier.
   KVARTS_DEVICE block_ring(std::byte* rings, attention_shared<Shape>& shared, int stages)
       : data_(rings + warp_index() * stages * stage_bytes<Shape>),
-        arrivals_(uses_bulk_copies() ? shared.arrivals[warp_index()] : nullptr),
-        stages_(stages) {
-    if (arrivals_ != nullptr && lane_index() == 0) {
+        arrivals_(shared.arrivals[warp_index()]) {
+    if (uses_bulk_copies() && lane_index() == 0) {
       for (int i = 0; i < stages; ++i) mbarrier_init(arrivals_ + i, 1);
       fence_mbarrier_init();
     }
     block_barrier();
   }
 
-  KVARTS_DEVICE int stages() const { return stages_; }
-
-  /// Starts the copies of the block at `token` into the next stage; a group without copies where
-  /// there is no block, so that groups can be counted.
+  /// Starts the copies of a block into the next stage; a group without copies where there is no
+  /// block, so that groups can be counted.
   template <bool Keys, bool Values>
-  KVARTS_DEVICE void fetch(attention_arguments const& a, int sequence, int head, std::int64_t token,
-                           bool exists) {
+  KVARTS_DEVICE void fetch(attention_arguments const& a, attention_shared<Shape> const& shared,
+                           std::int32_t block, bool exists) {
     if (exists) {
-      constexpr int value_bytes = staged_block<value_format, Shape::value_dim, Shape::block>::bytes;
       std::byte* const to = data_ + fetched_ * stage_bytes<Shape>;
-      stage_writer const writer{arrivals_ == nullptr ? nullptr : arrivals_ + fetched_};
-      if (arrivals_ != nullptr && lane_index() == 0) {
-        mbarrier_expect_bytes(
-            arrivals_ + fetched_,
-            static_cast<std::uint32_t>((Keys ? key_bytes : 0) + (Values ? value_bytes : 0)));
+      std::uint64_t* const arrival = uses_bulk_copies() ? arrivals_ + fetched_ : nullptr;
+      if (arrival != nullptr && lane_index() == 0) {
+        constexpr int bytes = (Keys ? key_bytes : 0) + (Values ? value_bytes : 0);
+        mbarrier_expect_bytes(arrival, static_cast<std::uint32_t>(bytes));
       }
+      std::int64_t const token = block * std::int64_t{Shape::block};
+      int const sequence = shared.piece.sequence;
+      int const head = shared.piece.head;
       if constexpr (Keys) {
-        writer.template copy_block<key_format, Shape::key_dim, Shape::block>(to, a.keys, sequence,
-                                                                             head, token);
+        copy_block<key_format, Shape::key_dim, Shape::block>(to, arrival, a.keys, sequence, head,
+                                                             token);
       }
       if constexpr (Values) {
-        writer.template copy_block<value_format, Shape::value_dim, Shape::block>(
-            to + key_bytes, a.values, sequence, head, token);
+        copy_block<value_format, Shape::value_dim, Shape::block>(to + key_bytes, arrival, a.values,
+                                                                 sequence, head, token);
       }
-      fetched_ = fetched_ + 1 == stages_ ? 0 : fetched_ + 1;
+      fetched_ = fetched_ + 1 == a.stages ? 0 : fetched_ + 1;
     }
-    if (arrivals_ == nullptr) commit_copies();
+    if (!uses_bulk_copies()) commit_copies();
   }
 
   /// Waits for the oldest block and returns its stage.
-  KVARTS_DEVICE std::byte const* wait() {
-    if (arrivals_ != nullptr) {
+  KVARTS_DEVICE std::byte const* wait(int stages) {
+    if (uses_bulk_copies()) {
       mbarrier_wait(arrivals_ + read_, phase_);
-    } else if (stages_ == 3) {
-      wait_copies<2>();
-    } else if (stages_ == 2) {
-      wait_copies<1>();
     } else {
-      wait_copies<0>();
+      if (stages == 3) wait_copies<2>();
+      if (stages == 2) wait_copies<1>();
+      if (stages == 1) wait_copies<0>();
+      warp_barrier();  // what other lanes copied
     }
-    warp_barrier();  // what other lanes copied
     return data_ + read_ * stage_bytes<Shape>;
   }
 
   /// The oldest block was read by all lanes; its stage may be filled again.
-  KVARTS_DEVICE void release() {
+  KVARTS_DEVICE void release(int stages) {
     warp_barrier();
-    read_ = read_ + 1 == stages_ ? 0 : read_ + 1;
+    read_ = read_ + 1 == stages ? 0 : read_ + 1;
     if (read_ == 0) phase_ ^= 1u;
   }
 
  private:
   std::byte* data_;
   std::uint64_t* arrivals_;
-  int stages_;
   int fetched_ = 0;
   int read_ = 0;
   std::uint32_t phase_ = 0;

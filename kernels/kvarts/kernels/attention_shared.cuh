@@ -51,6 +51,9 @@ struct alignas(128) attention_shared {
   float maximum[Shape::columns];
   float sum[Shape::columns];
   query_limits limits[Shape::columns];
+  work_span<Shape> work;
+  attention_piece piece;
+  sequence_parts parts;
   std::int64_t unit_sums[attention_warps * warp_lanes];
   std::uint64_t arrivals[attention_warps][most_stages];  ///< mbarriers of the rings
   std::uint32_t arrived;
@@ -108,10 +111,18 @@ KVARTS_DEVICE void prepare_column(attention_arguments const& a, attention_piece 
                            tree ? a.request.tree_masks[mask_row] : 0};
 }
 
-/// The state of a new piece. Ends with a barrier.
+/// Takes the next piece and prepares its state; false where there is none. Begins and ends with a
+/// barrier.
 template <class Shape>
-KVARTS_DEVICE void begin_piece(attention_arguments const& a, attention_piece const& p,
-                               attention_shared<Shape>& shared) {
+KVARTS_DEVICE bool begin_piece(attention_arguments const& a, attention_shared<Shape>& shared) {
+  block_barrier();
+  if (thread_index() == 0) {
+    shared.piece = shared.work.next(a);
+    if (shared.piece.end > 0) shared.parts = parts_of(a, shared.piece.sequence);
+  }
+  block_barrier();
+  attention_piece const& p = shared.piece;
+  if (p.end == 0) return false;
   warp_transform const transform(a.transforms[p.sequence], Shape::key_dim);
   for (int c = warp_index(); c < Shape::columns; c += attention_warps) {
     prepare_column<Shape>(a, p, transform, c, shared);
@@ -121,6 +132,7 @@ KVARTS_DEVICE void begin_piece(attention_arguments const& a, attention_piece con
     }
   }
   block_barrier();
+  return true;
 }
 
 }  // namespace kvarts::kernels

@@ -40,25 +40,41 @@ struct coded_values {
   power_scale scale = first_weight_scale();
   group_values of_tokens[groups][halves][2];  ///< of the block
 
-  /// Reads the scales of the lane's tokens; those outside the span are zeros. True where one is
-  /// too large for `scale`.
-  KVARTS_DEVICE bool load_scales(std::byte const* stage, float lowest, std::int64_t first_token,
-                                 token_span span, int g) {
-    if constexpr (!scales_weights) return false;
+  /// Reads the scales of the lane's tokens.
+  KVARTS_DEVICE void load_scales(std::byte const* stage, float lowest, int g) {
+    if constexpr (!scales_weights) return;
     tile_place const tile = staged_tile<format, Shape::value_dim, Shape::block>(stage);
-    bool over = false;
     unrolled<halves>([&](auto h) {
       unrolled<2>([&](auto i) {
-        int const slot = 16 * h + 8 * i + g;
-        bool const inside = first_token + slot >= span.begin && first_token + slot < span.end;
         unrolled<groups>([&](auto group) {
-          group_values& v = of_tokens[group][h][i];
-          v = inside ? load_group<format>(tile, slot * groups + group, lowest)
-                     : group_values{0.0f, 0.0f};
-          over = over || magnitude(v) > scale.inverse;
+          std::int64_t const index = (16 * h + 8 * i + g) * groups + group;
+          of_tokens[group][h][i] = load_group<format>(tile, index, lowest);
         });
       });
     });
+  }
+
+  /// Tokens outside the span get zeros, whatever is stored there.
+  KVARTS_DEVICE void hide_tokens(std::int64_t first_token, token_span span, int g) {
+    if constexpr (!scales_weights) return;
+    unrolled<halves>([&](auto h) {
+      unrolled<2>([&](auto i) {
+        std::int64_t const token = first_token + 16 * h + 8 * i + g;
+        bool const inside = token >= span.begin && token < span.end;
+        unrolled<groups>([&](auto group) {
+          group_values& v = of_tokens[group][h][i];
+          v = inside ? v : group_values{0.0f, 0.0f};
+        });
+      });
+    });
+  }
+
+  /// True where a scale is too large for `scale`.
+  KVARTS_DEVICE bool exceeds() {
+    bool over = false;
+    if constexpr (scales_weights) {
+      for_each_scale([&](group_values const& v) { over = over || magnitude(v) > scale.inverse; });
+    }
     return over;
   }
 

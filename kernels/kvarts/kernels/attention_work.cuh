@@ -111,78 +111,77 @@ KVARTS_DEVICE std::int64_t units_of(sequence_parts const& p) {
 
 /// A piece of one (sequence, KV head, column group): units `begin..end-1` of `units`.
 struct attention_piece {
-  int sequence;
-  int head;
-  int group;
-  std::int64_t units;
-  std::int64_t begin;
-  std::int64_t end;
-  std::int64_t first_unit;  ///< of this (sequence, KV head, column group) among all
+  int sequence = 0;
+  int head = 0;
+  int group = 0;
+  std::int64_t units = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t first_unit = 0;  ///< of this (sequence, KV head, column group) among all
 };
 
-/// The span of all work that a thread block takes, piece by piece.
+/// The span of all work that a thread block takes, piece by piece. In shared memory, like the piece
+/// itself: what all threads share does not take registers of each.
 template <class Shape>
-class work_span {
- public:
-  /// `sums` is room for one number a thread, in shared memory. All threads of the block call this.
-  KVARTS_DEVICE work_span(attention_arguments const& a, std::int64_t* sums)
-      : items_(std::int64_t{a.heads} * a.column_groups) {
+struct work_span {
+  std::int64_t total;
+  std::int64_t unit;  ///< the next one
+  std::int64_t end;
+  std::int64_t first_unit;  ///< of `sequence`
+  std::int32_t sequence;
+
+  /// `sums` is room for one number a thread. All threads of the block call this.
+  KVARTS_DEVICE void begin(attention_arguments const& a, std::int64_t* sums) {
     int const each = (a.sequences + block_threads() - 1) / block_threads();
     int const first = thread_index() * each;
     std::int64_t sum = 0;
     for (int s = first; s < first + each && s < a.sequences; ++s) sum += units(a, s);
     sums[thread_index()] = sum;
     block_barrier();
-    total_ = 0;
-    for (int t = 0; t < block_threads(); ++t) total_ += sums[t];
-    unit_ = total_ * block_index() / grid_blocks();
-    end_ = total_ * (block_index() + 1) / grid_blocks();
-    first_unit_ = 0;
-    sequence_ = 0;
-    for (int t = 0; t < block_threads() && first_unit_ + sums[t] <= unit_; ++t) {
-      first_unit_ += sums[t];
-      sequence_ += each;
+    if (thread_index() != 0) return;
+    total = 0;
+    for (int t = 0; t < block_threads(); ++t) total += sums[t];
+    unit = total * block_index() / grid_blocks();
+    end = total * (block_index() + 1) / grid_blocks();
+    first_unit = 0;
+    sequence = 0;
+    for (int t = 0; t < block_threads() && first_unit + sums[t] <= unit; ++t) {
+      first_unit += sums[t];
+      sequence += each;
     }
-    block_barrier();
   }
 
-  /// The next piece; false at the end.
-  KVARTS_DEVICE bool next(attention_arguments const& a, attention_piece& piece) {
-    if (unit_ >= end_) return false;
-    std::int64_t all = units(a, sequence_);
-    while (first_unit_ + all <= unit_) {
-      first_unit_ += all;
-      all = units(a, ++sequence_);
+  /// The next piece, which is empty at the end. One thread calls this.
+  KVARTS_DEVICE attention_piece next(attention_arguments const& a) {
+    if (unit >= end) return {};
+    std::int64_t all = units(a, sequence);
+    while (first_unit + all <= unit) {
+      first_unit += all;
+      all = units(a, ++sequence);
     }
-    std::int64_t const each = all / items_;
-    std::int64_t const item = (unit_ - first_unit_) / each;
-    piece.sequence = sequence_;
+    std::int64_t const each = all / (std::int64_t{a.heads} * a.column_groups);
+    std::int64_t const item = (unit - first_unit) / each;
+    attention_piece piece;
+    piece.sequence = sequence;
     piece.head = static_cast<int>(item / a.column_groups);
     piece.group = static_cast<int>(item % a.column_groups);
     piece.units = each;
-    piece.first_unit = first_unit_ + item * each;
-    piece.begin = unit_ - piece.first_unit;
-    piece.end = smaller(each, end_ - piece.first_unit);
-    unit_ = piece.first_unit + piece.end;
-    return true;
+    piece.first_unit = first_unit + item * each;
+    piece.begin = unit - piece.first_unit;
+    piece.end = smaller(each, end - piece.first_unit);
+    unit = piece.first_unit + piece.end;
+    return piece;
   }
 
   /// The thread block that has a unit.
-  KVARTS_DEVICE int block_of(std::int64_t unit) const {
-    return static_cast<int>(((unit + 1) * grid_blocks() - 1) / total_);
+  KVARTS_DEVICE int block_of(std::int64_t u) const {
+    return static_cast<int>(((u + 1) * grid_blocks() - 1) / total);
   }
 
  private:
-  KVARTS_DEVICE std::int64_t units(attention_arguments const& a, int sequence) const {
-    return units_of<Shape>(parts_of(a, sequence)) * items_;
+  KVARTS_DEVICE static std::int64_t units(attention_arguments const& a, int s) {
+    return units_of<Shape>(parts_of(a, s)) * a.heads * a.column_groups;
   }
-
-  std::int64_t items_;
-  std::int64_t total_;
-  std::int64_t unit_;
-  std::int64_t end_;
-  std::int64_t first_unit_;  ///< of `sequence_`
-  int sequence_;
 };
 
 }  // namespace kvarts::kernels

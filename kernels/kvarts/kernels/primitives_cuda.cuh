@@ -14,6 +14,7 @@
 
 #define KVARTS_DEVICE __device__ __forceinline__
 #define KVARTS_KERNEL(threads, blocks) __global__ void __launch_bounds__(threads, blocks)
+#define KVARTS_NO_UNROLL _Pragma("unroll 1")
 #define KVARTS_UNROLL _Pragma("unroll")
 
 namespace kvarts::kernels {

@@ -20,6 +20,7 @@
 
 #define KVARTS_DEVICE inline
 #define KVARTS_KERNEL(threads, blocks) inline void
+#define KVARTS_NO_UNROLL 
 #define KVARTS_UNROLL
 
 namespace kvarts::kernels {
