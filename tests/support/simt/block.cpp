@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <support/simt/block.hpp>
 #include <utility>
 
@@ -110,6 +111,8 @@ void block::add_threads() {
     t.waits_for = nullptr;
     t.copies.clear();
     t.committed_groups = 0;
+    t.has_fenced = false;
+    std::fill(std::begin(t.atomics), std::end(t.atomics), nullptr);
     if (!t.stack) t.stack.emplace(thread_main, &t);
   }
 }

@@ -55,6 +55,9 @@ struct gpu_thread {
   std::uint64_t const* waits_for = nullptr;  // an mbarrier
   std::vector<copy_under_way> copies;
   int committed_groups = 0;
+  bool has_fenced = false;
+  void* atomics[8] = {};  // the last places, which a fence acquires
+  unsigned next_atomic = 0;
   std::optional<fiber> stack;
 };
 

@@ -84,10 +84,4 @@ void warp_barrier(std::source_location at) {
   current_block().synchronize_warp({"warp_barrier", at});
 }
 
-void thread_fence() {
-  static std::uint64_t all_memory;
-  release(&all_memory);
-  acquire(&all_memory);
-}
-
 }  // namespace kvarts::kernels::simt
