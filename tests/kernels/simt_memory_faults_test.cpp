@@ -180,7 +180,8 @@ template <bool Right>
 KVARTS_KERNEL(32, 1)
 store_rows(std::byte* to) {
   int const row_bytes = Right ? 32 : 24;
-  *reinterpret_cast<words4*>(to + row_bytes * thread_index()) = {{1, 2, 3, 4}};
+  auto* const row = reinterpret_cast<words4*>(to + row_bytes * thread_index());
+  for (std::uint32_t& w : row->w) w = 4;
 }
 template <bool Right>
 bool misaligned_store() {

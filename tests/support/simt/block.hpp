@@ -97,7 +97,6 @@ class block {
   /// Wakes all that wait for an mbarrier.
   void wake_waiters(std::uint64_t const* barrier);
   std::vector<bulk_copy_under_way>& bulk_copies() { return bulk_copies_; }
-  bool has_waiters(std::uint64_t const* barrier) const;
 
  private:
   static void thread_main(void* t);
@@ -105,6 +104,8 @@ class block {
   void prepare(place const& where, schedule const& order);
   void add_threads();
   void leave(gpu_thread const& t);
+  /// Lets copies to some mbarrier arrive, now that no thread can go on otherwise.
+  bool deliver_bulk_copies();
   void stop(std::exception_ptr why);
   std::exception_ptr deadlock() const;
   context& next();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous copies to shared memory. What is under way is poisoned, and arrives only when a
+// Asynchronous copies to shared memory. What is under way is poisoned, and arrives only when its
 // thread waits for it, which is as late as on any device.
 #include <algorithm>
 #include <cstring>
