@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers, fences and atomics that kernels forget or misplace.
+#include "support/simt/planted_fault.hpp"
+
 #include <kvarts/kernels/launch.cuh>
 
 #include <cstdint>
 #include <numeric>
-#include <support/simt/planted_fault.hpp>
 #include <vector>
 
 namespace {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives with lanes that are missing, or that mean something else.
+#include "support/simt/planted_fault.hpp"
+
 #include <kvarts/kernels/launch.cuh>
 
 #include <cstdint>
-#include <support/simt/planted_fault.hpp>
 #include <vector>
 
 namespace {

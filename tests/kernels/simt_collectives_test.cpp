@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The emulator's collectives against what CUDA's manual says of each.
+#include "support/catch.hpp"
+#include "support/random.hpp"
+#include "support/simt/for_each_schedule.hpp"
+
 #include <kvarts/kernels/launch.cuh>
 
 #include <cmath>
 #include <cstdint>
-#include <support/catch.hpp>
-#include <support/random.hpp>
-#include <support/simt/for_each_schedule.hpp>
 #include <type_traits>
 #include <vector>
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies to shared memory that are read too early or overwritten too soon.
+#include "support/simt/planted_fault.hpp"
+
 #include <kvarts/kernels/launch.cuh>
 
 #include <cstddef>
 #include <cstdint>
-#include <support/simt/planted_fault.hpp>
 #include <vector>
 
 namespace {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the emulator runs, in which order, and how it says what a kernel does wrong.
+#include "support/catch.hpp"
+#include "support/simt/for_each_schedule.hpp"
+
 #include <kvarts/kernels/launch.cuh>
 
 #include <cstdint>
@@ -7,8 +10,6 @@
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <support/catch.hpp>
-#include <support/simt/for_each_schedule.hpp>
 #include <tuple>
 #include <vector>
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that read or write what they must not.
+#include "support/simt/planted_fault.hpp"
+
 #include <kvarts/kernels/launch.cuh>
 
 #include <cstdint>
 #include <numeric>
-#include <support/simt/planted_fault.hpp>
 #include <vector>
 
 namespace {

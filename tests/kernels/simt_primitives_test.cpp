@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one thread computes, against the definitions in double precision.
+#include "support/catch.hpp"
+#include "support/float16_oracle.hpp"
+#include "support/random.hpp"
+
 #include <kvarts/kernels/primitives.cuh>
 
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <support/catch.hpp>
-#include <support/float16_oracle.hpp>
-#include <support/random.hpp>
 
 namespace {
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/simt/block.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <iterator>
-#include <support/simt/block.hpp>
 #include <utility>
 
 namespace kvarts::kernels::simt {

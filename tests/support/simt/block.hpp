@@ -3,6 +3,11 @@
 /// A block of GPU threads: each a fiber, all on one thread of the CPU, one of them running.
 #pragma once
 
+#include "support/simt/block_memory.hpp"
+#include "support/simt/context.hpp"
+#include "support/simt/sanitizers.hpp"
+#include "support/simt/schedule.hpp"
+
 #include <kvarts/kernels/primitives.cuh>
 
 #include <exception>
@@ -10,10 +15,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <support/simt/block_memory.hpp>
-#include <support/simt/context.hpp>
-#include <support/simt/sanitizers.hpp>
-#include <support/simt/schedule.hpp>
 #include <vector>
 
 namespace kvarts::kernels::simt {

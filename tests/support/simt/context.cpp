@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/simt/context.hpp"
+
+#include "support/simt/sanitizers.hpp"
+
 #include <boost/context/fixedsize_stack.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
 #include <memory>
-#include <support/simt/context.hpp>
-#include <support/simt/sanitizers.hpp>
 #include <type_traits>
 #include <utility>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What orders memory between blocks, for ThreadSanitizer: a fence before a relaxed atomic operation
 // and one after another of the same place, as in C++. Either alone orders nothing.
+#include "support/simt/block.hpp"
+
 #include <iterator>
-#include <support/simt/block.hpp>
 
 namespace kvarts::kernels::simt {
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deals the blocks of a launch out to threads of the CPU.
+#include "support/simt/block.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
-#include <support/simt/block.hpp>
 #include <thread>
 
 namespace kvarts::kernels::simt {

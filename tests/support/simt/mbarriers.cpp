@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers in shared memory that count arrivals and the bytes of bulk copies.
+#include "support/simt/block.hpp"
+#include "support/simt/copies.hpp"
+
 #include <algorithm>
 #include <cstring>
-#include <support/simt/block.hpp>
-#include <support/simt/copies.hpp>
 
 namespace kvarts::kernels::simt {
 

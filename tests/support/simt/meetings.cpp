@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where threads meet: barriers, and collectives, which the last lane to arrive computes.
+#include "support/simt/block.hpp"
+
 #include <bit>
-#include <support/simt/block.hpp>
 
 namespace kvarts::kernels::simt {
 

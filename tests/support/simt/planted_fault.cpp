@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/simt/planted_fault.hpp"
+
+#include "support/simt/sanitizers.hpp"
+
 #include <cstdlib>
-#include <support/simt/planted_fault.hpp>
-#include <support/simt/sanitizers.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -4,10 +4,11 @@
 /// twin that is right, in which they find nothing.
 #pragma once
 
+#include "support/catch.hpp"
+#include "support/simt/schedule.hpp"
+
 #include <cstdio>
 #include <string>
-#include <support/catch.hpp>
-#include <support/simt/schedule.hpp>
 #include <vector>
 
 namespace kvarts::kernels::simt {
