@@ -113,6 +113,8 @@ TEST_CASE("launches that no device takes are refused in a sentence") {
   CHECK(fault_of(nothing, {.threads = 1024}).empty());
   CHECK(fault_of(nothing, {.blocks_y = 65536}) ==
         "a launch asks for 1 x 65536 x 1 blocks, more than 2147483647 x 65535 x 65535");
+  CHECK(fault_of(nothing, {.blocks = 1u << 20, .blocks_y = 17}) ==
+        "a launch asks for more blocks than the emulator runs, 16777216");
   CHECK(fault_of(nothing, {.shared_bytes = 232449}) ==
         "a launch asks for 232449 bytes of shared memory, more than 232448");
   CHECK(fault_of(nothing, {.shared_bytes = 232448}).empty());

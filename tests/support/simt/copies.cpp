@@ -59,6 +59,7 @@ void wait_copies(int pending) {
   for (copy_under_way const& c : t.copies) {
     if (waits_for(c)) write(c.to, &c.data, sizeof c.data);
   }
+  unwatched const scope;
   std::erase_if(t.copies, waits_for);
 }
 
