@@ -61,6 +61,8 @@ std::uint32_t ballot(bool value, std::source_location at);
 void multiply(float* d, std::uint32_t const* a, std::uint32_t const* b, product_of type,
               std::source_location at);
 void thread_fence();
+void before_atomic(void* at);
+void after_atomic(void* at);
 
 void copy_async(std::byte* shared, words4 const& data);
 void commit_copies();
@@ -93,6 +95,14 @@ T shuffle(T value, lane_source source, int operand, std::source_location at) {
   bits = shuffle(bits, source, operand, at);
   std::memcpy(&value, &bits, sizeof value);
   return value;
+}
+
+template <class T>
+T atomic_add(T* at, T n) {
+  before_atomic(at);
+  T const old = std::atomic_ref(*at).fetch_add(n, std::memory_order_relaxed);
+  after_atomic(at);
+  return old;
 }
 
 }  // namespace simt
@@ -206,10 +216,10 @@ KVARTS_DEVICE float log2_approx(float x) {
 }
 
 KVARTS_DEVICE std::uint32_t atomic_add(std::uint32_t* at, std::uint32_t n) {
-  return std::atomic_ref(*at).fetch_add(n, std::memory_order_relaxed);
+  return simt::atomic_add(at, n);
 }
 KVARTS_DEVICE unsigned long long atomic_add(unsigned long long* at, unsigned long long n) {
-  return std::atomic_ref(*at).fetch_add(n, std::memory_order_relaxed);
+  return simt::atomic_add(at, n);
 }
 KVARTS_DEVICE void thread_fence() { simt::thread_fence(); }
 
