@@ -26,45 +26,66 @@ KVARTS_DEVICE segment_work find_segment_work(attention_shared<Shape> const& shar
           static_cast<std::int32_t>(smaller(span.end, shared.parts.all.end) / Shape::block)};
 }
 
+/// How the blocks of a segment are read: codes through the ring, or plain rows.
+template <class Shape, class Segment>
+struct segment_kind {
+  static constexpr bool stages_keys = Segment::keys_coded && !Shape::key_format::plain;
+  static constexpr bool stages_values = Segment::values_coded && !Shape::value_format::plain;
+  using keys =
+      typename std::conditional_t<stages_keys, std::type_identity<coded_keys<Shape>>,
+                                  std::type_identity<plain_keys<Shape, Segment::keys_coded>>>::type;
+  using values = typename std::conditional_t<
+      stages_values, std::type_identity<coded_values<Shape>>,
+      std::type_identity<plain_values<Shape, Segment::values_coded>>>::type;
+};
+
 /// The segments of a piece whose values are coded, or those whose values are in windows.
 template <class Shape, bool Coded>
-KVARTS_DEVICE void attend_phase(attention_arguments const& a, attention_shared<Shape>& shared,
-                                level_tables tables, block_ring<Shape>& ring) {
-  constexpr bool stages_values = Coded && !Shape::value_format::plain;
-  using values_type =
-      typename std::conditional_t<stages_values, std::type_identity<coded_values<Shape>>,
-                                  std::type_identity<plain_values<Shape, Coded>>>::type;
-  lane_place const lane = place_of_lane();
+struct attention_phase {
+  using values_type = typename segment_kind<Shape, segment<Shape, Coded ? 4 : 0>>::values;
+
   online_softmax<Shape::tiles, Shape::block / 16> softmax;
   values_type values;
-  std::int64_t unit = 0;
   bool any = false;
-  unrolled<segments>([&](auto i) {
-    using part = segment<Shape, i>;
+
+  /// Segment `Index`, whose first unit is `unit`; returns the unit behind it.
+  template <int Index>
+  KVARTS_DEVICE std::int64_t attend_segment(attention_arguments const& a,
+                                            attention_shared<Shape>& shared, level_tables tables,
+                                            block_ring<Shape>& ring, std::int64_t unit) {
+    using part = segment<Shape, Index>;
+    using kind = segment_kind<Shape, part>;
     if constexpr (part::values_coded == Coded) {
       segment_work const w = find_segment_work<Shape, part>(shared, unit);
       if (w.first - warp_index() < w.end) {
-        any = true;
-        constexpr bool stages_keys = part::keys_coded && !Shape::key_format::plain;
-        using keys_type = typename std::conditional_t<
-            stages_keys, std::type_identity<coded_keys<Shape>>,
-            std::type_identity<plain_keys<Shape, part::keys_coded>>>::type;
-        attend<Shape, part, keys_type, values_type, stages_keys, stages_values>(
-            a, shared, tables, w, ring, softmax, values, lane);
+        any = true;  // the same for all warps
+        attend<Shape, part, typename kind::keys, values_type, kind::stages_keys,
+               kind::stages_values>(a, shared, tables, w, ring, softmax, values, place_of_lane());
       }
     }
-    unit += part::weight * part::blocks(part::find(shared.parts));
-  });
-  if (!any) return;  // the same for all warps
-  softmax.finish();
-  values.finish(a.value_levels.lowest);
-  for (int w = 0; w < attention_warps; ++w) {
-    if (warp_index() == w) {
-      add_warp<Shape>(shared, Coded ? shared.coded_sums : shared.plain_sums, softmax, values, lane);
-    }
-    block_barrier();
+    return unit + part::weight * part::blocks(part::find(shared.parts));
   }
-}
+
+  KVARTS_DEVICE void run(attention_arguments const& a, attention_shared<Shape>& shared,
+                         level_tables tables, block_ring<Shape>& ring) {
+    std::int64_t unit = 0;
+    unit = attend_segment<0>(a, shared, tables, ring, unit);
+    unit = attend_segment<1>(a, shared, tables, ring, unit);
+    unit = attend_segment<2>(a, shared, tables, ring, unit);
+    unit = attend_segment<3>(a, shared, tables, ring, unit);
+    attend_segment<4>(a, shared, tables, ring, unit);
+    if (!any) return;
+    softmax.finish();
+    values.finish(a.value_levels.lowest);
+    for (int w = 0; w < attention_warps; ++w) {
+      if (warp_index() == w) {
+        add_warp<Shape>(shared, Coded ? shared.coded_sums : shared.plain_sums, softmax, values,
+                        place_of_lane());
+      }
+      block_barrier();
+    }
+  }
+};
 
 /// Thread blocks that share a multiprocessor.
 template <class Shape>
@@ -86,8 +107,8 @@ attention_kernel(attention_arguments a) {
   block_ring<Shape> ring(rings, shared, a.stages);
   shared.work.begin(a, shared.unit_sums);
   while (begin_piece<Shape>(a, shared)) {
-    attend_phase<Shape, false>(a, shared, tables, ring);
-    attend_phase<Shape, true>(a, shared, tables, ring);
+    attention_phase<Shape, false>{}.run(a, shared, tables, ring);
+    attention_phase<Shape, true>{}.run(a, shared, tables, ring);
     end_piece<Shape>(a, shared);
   }
 }

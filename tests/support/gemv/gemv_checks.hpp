@@ -5,38 +5,19 @@
 
 #include "support/catch.hpp"
 #include "support/gemv/coded_batch.hpp"
+#include "support/misses.hpp"
 #include "support/simt/for_each_schedule.hpp"
 
 #include <kvarts/kernels/gemv.cuh>
 
 #include <cmath>
 #include <cstdint>
-#include <sstream>
 #include <string>
 #include <vector>
 
 namespace kvarts::test {
 
 inline constexpr float untouched = -12345.0f;
-
-/// Number of results that miss their bound, and the first of them in words.
-struct misses {
-  int count = 0;
-  std::string first;
-
-  void compare(double found, double expected, double bound, std::string const& where) {
-    if (std::fabs(found - expected) <= bound) return;
-    if (count++ == 0) {
-      std::ostringstream text;
-      text << where << ": " << found << " instead of " << expected << ", bound " << bound;
-      first = text.str();
-    }
-  }
-  void require_none() const {
-    INFO(first);
-    REQUIRE(count == 0);
-  }
-};
 
 inline std::string where(int sequence, int head, std::int64_t item) {
   return "sequence " + std::to_string(sequence) + ", query head " + std::to_string(head) +
