@@ -101,23 +101,26 @@ void visit_side(layout const& m, F&& f) {
   }
 }
 
+/// Calls `f(std::type_identity<half or bfloat16>{})` where windows of that type are compiled.
+template <class... Types, class F>
+void visit_window(type_list<Types...>, dtype type, F&& f) {
+  ((detail::dtype_of<Types> == type ? f(std::type_identity<Types>{}) : void()), ...);
+}
+
 /// Calls `f(shape)` with the kernel's shape for a cache; no call when none is compiled.
 template <class K, class V, class KP, class VP, class F>
 void visit_attention(cache_view<K, V, KP, VP> const& c, int columns, F&& f) {
-  auto const visit_window = [&](auto&& g) {
-    if (c.key_windows.first.recents.type == dtype::bf16) return g(std::type_identity<bfloat16>{});
-    g(std::type_identity<half>{});
-  };
   visit_value(head_dims{}, c.keys.map.head_dim, [&](auto key_dim) {
     visit_value(value_dims<key_dim>{}, c.values.map.head_dim, [&](auto value_dim) {
       visit_value(blocks{}, common_block<K, KP, V, VP>(c.keys.map, c.values.map), [&](auto block) {
         visit_side<K>(c.keys.map, [&](auto key) {
           visit_side<V>(c.values.map, [&](auto value) {
-            visit_window([&](auto window) {
+            visit_window(window_types{}, c.key_windows.first.recents.type, [&](auto window) {
               using key_format = typename std::remove_cvref_t<decltype(key)>::type;
               using value_format = typename std::remove_cvref_t<decltype(value)>::type;
               using window_type = typename std::remove_cvref_t<decltype(window)>::type;
-              if constexpr (key_dim <= 128 && value_dim <= 128) {
+              constexpr int widest = std::max<int>(key_dim, value_dim);
+              if constexpr (column_tiles_of(widest, 9) == 2) {
                 if (columns > 8) {
                   return f(attention_shape<key_format, value_format, window_type, key_dim,
                                            value_dim, block, 2>{});

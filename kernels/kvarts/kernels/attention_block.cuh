@@ -80,20 +80,20 @@ KVARTS_DEVICE void subtract_maximum(score_line const (&lines)[Tiles], float soft
   });
 }
 
-/// The blocks of a warp in one segment. `Keys` and `Values` are the coded or plain kind of each
-/// side; blocks of codes come through the ring.
-template <class Shape, class Segment, class Keys, class Values, bool StagesKeys, bool StagesValues>
+/// The blocks of a warp in one segment; blocks of codes come through the ring.
+template <class Shape, class Segment, class Kind>
 KVARTS_DEVICE void attend(attention_arguments const& a, attention_shared<Shape> const& shared,
                           level_tables tables, segment_work const& w, block_ring<Shape>& ring,
-                          online_softmax<Shape::tiles, Shape::block / 16>& softmax, Values& values,
-                          lane_place lane) {
+                          online_softmax<Shape::tiles, Shape::block / 16>& softmax,
+                          typename Kind::values& values) {
   constexpr int halves = Shape::block / 16;
-  constexpr bool stages = StagesKeys || StagesValues;
-  Keys keys;
+  constexpr bool stages = Kind::stages_keys || Kind::stages_values;
+  lane_place const lane = place_of_lane();
+  typename Kind::keys keys;
   keys.load(a, shared, lane);
   std::int32_t ahead = w.first;
   auto const fetch = [&] {
-    ring.template fetch<StagesKeys, StagesValues>(a, shared, ahead, ahead < w.end);
+    ring.template fetch<Kind::stages_keys, Kind::stages_values>(a, shared, ahead, ahead < w.end);
     ahead += attention_warps;
   };
   if constexpr (stages) {
@@ -108,7 +108,7 @@ KVARTS_DEVICE void attend(attention_arguments const& a, attention_shared<Shape> 
     }
     bool const whole = block >= w.whole_first && block < w.whole_end;
     float scores[halves][Shape::tiles][4];
-    if constexpr (StagesKeys) {
+    if constexpr (Kind::stages_keys) {
       keys.multiply(stage, tables.keys, a.key_levels.lowest, lane, scores);
     } else {
       keys.multiply(a, shared.piece, Segment::find(shared.parts),
@@ -118,7 +118,7 @@ KVARTS_DEVICE void attend(attention_arguments const& a, attention_shared<Shape> 
     if (!whole) hide_tokens<Shape, Segment, halves>(shared, block, lane, scores);
     bool over = softmax.exceeds(scores);
     std::byte const* const staged_values = stage + block_ring<Shape>::key_bytes;
-    if constexpr (StagesValues) {
+    if constexpr (Kind::stages_values) {
       values.load_scales(staged_values, a.value_levels.lowest, lane.g);
       if (!whole) {
         values.hide_tokens(block * std::int64_t{Shape::block}, Segment::find(shared.parts), lane.g);
@@ -127,10 +127,10 @@ KVARTS_DEVICE void attend(attention_arguments const& a, attention_shared<Shape> 
     }
     if (any_lane(over)) {
       softmax.raise(scores, [&](auto t, float_pair factors) { values.rescale(t, factors); });
-      if constexpr (StagesValues) values.fit();
+      if constexpr (Kind::stages_values) values.fit();
     }
     softmax.weigh(scores);
-    if constexpr (StagesValues) {
+    if constexpr (Kind::stages_values) {
       values.add(staged_values, tables.values, a.value_levels.lowest, lane, scores);
     } else {
       values.add(a, shared.piece, Segment::find(shared.parts), block * std::int64_t{Shape::block},

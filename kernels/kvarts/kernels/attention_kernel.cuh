@@ -39,58 +39,37 @@ struct segment_kind {
       std::type_identity<plain_values<Shape, Segment::values_coded>>>::type;
 };
 
-/// The segments of a piece whose values are coded, or those whose values are in windows.
-template <class Shape, bool Coded>
-struct attention_phase {
-  using values_type = typename segment_kind<Shape, segment<Shape, Coded ? 4 : 0>>::values;
-
-  online_softmax<Shape::tiles, Shape::block / 16> softmax;
-  values_type values;
-  bool any = false;
-
-  /// Segment `Index`, whose first unit is `unit`; returns the unit behind it.
-  template <int Index>
-  KVARTS_DEVICE std::int64_t attend_segment(attention_arguments const& a,
-                                            attention_shared<Shape>& shared, level_tables tables,
-                                            block_ring<Shape>& ring, std::int64_t unit) {
-    using part = segment<Shape, Index>;
-    using kind = segment_kind<Shape, part>;
-    if constexpr (part::values_coded == Coded) {
-      segment_work const w = find_segment_work<Shape, part>(shared, unit);
-      if (w.first - warp_index() < w.end) {
-        any = true;  // the same for all warps
-        attend<Shape, part, typename kind::keys, values_type, kind::stages_keys,
-               kind::stages_values>(a, shared, tables, w, ring, softmax, values, place_of_lane());
-      }
-    }
-    return unit + part::weight * part::blocks(part::find(shared.parts));
-  }
-
-  KVARTS_DEVICE void run(attention_arguments const& a, attention_shared<Shape>& shared,
-                         level_tables tables, block_ring<Shape>& ring) {
-    std::int64_t unit = 0;
-    unit = attend_segment<0>(a, shared, tables, ring, unit);
-    unit = attend_segment<1>(a, shared, tables, ring, unit);
-    unit = attend_segment<2>(a, shared, tables, ring, unit);
-    unit = attend_segment<3>(a, shared, tables, ring, unit);
-    attend_segment<4>(a, shared, tables, ring, unit);
-    if (!any) return;
+/// One segment of a piece, added to the piece's state; returns the unit behind the segment, whose
+/// first is `unit`. A segment begins with fresh sums, so that what it needs to begin with and what
+/// others have summed up do not compete for registers.
+template <class Shape, int Index>
+KVARTS_DEVICE std::int64_t attend_segment(attention_arguments const& a,
+                                          attention_shared<Shape>& shared, level_tables tables,
+                                          block_ring<Shape>& ring, std::int64_t unit) {
+  using part = segment<Shape, Index>;
+  using kind = segment_kind<Shape, part>;
+  segment_work const w = find_segment_work<Shape, part>(shared, unit);
+  if (w.first - warp_index() < w.end) {  // the same for all warps
+    online_softmax<Shape::tiles, Shape::block / 16> softmax;
+    typename kind::values values;
+    attend<Shape, part, kind>(a, shared, tables, w, ring, softmax, values);
     softmax.finish();
     values.finish(a.value_levels.lowest);
-    for (int w = 0; w < attention_warps; ++w) {
-      if (warp_index() == w) {
-        add_warp<Shape>(shared, Coded ? shared.coded_sums : shared.plain_sums, softmax, values,
-                        place_of_lane());
+    for (int turn = 0; turn < attention_warps; ++turn) {
+      if (warp_index() == turn) {
+        add_warp<Shape>(shared, part::values_coded ? shared.coded_sums : shared.plain_sums, softmax,
+                        values, place_of_lane());
       }
       block_barrier();
     }
   }
-};
+  return unit + part::weight * part::blocks(part::find(shared.parts));
+}
 
 /// Thread blocks that share a multiprocessor.
 template <class Shape>
 inline constexpr int attention_blocks =
-    Shape::tiles == 1 && Shape::key_dim <= 128 && Shape::value_dim <= 128 ? 4 : 2;
+    Shape::tiles == 1 && Shape::key_dim <= 128 && Shape::value_dim <= 128 ? 3 : 2;
 
 template <class Shape>
 KVARTS_KERNEL(attention_warps* warp_lanes, attention_blocks<Shape>)
@@ -107,8 +86,9 @@ attention_kernel(attention_arguments a) {
   block_ring<Shape> ring(rings, shared, a.stages);
   shared.work.begin(a, shared.unit_sums);
   while (begin_piece<Shape>(a, shared)) {
-    attention_phase<Shape, false>{}.run(a, shared, tables, ring);
-    attention_phase<Shape, true>{}.run(a, shared, tables, ring);
+    std::int64_t unit = 0;
+    unrolled<segments>(
+        [&](auto i) { unit = attend_segment<Shape, i>(a, shared, tables, ring, unit); });
     end_piece<Shape>(a, shared);
   }
 }

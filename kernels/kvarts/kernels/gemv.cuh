@@ -66,7 +66,7 @@ problem explain_codes(view<Codec, std::byte const, Packing> const& codes,
 template <class F>
 void visit_shape(int head_dim, int shared, F&& f) {
   visit_value(head_dims{}, head_dim, [&](auto dim) {
-    if constexpr (dim <= 128) {
+    if constexpr (column_tiles_of(dim, 9) == 2) {
       if (column_tiles_of(dim, shared) == 2) return f(dim, std::integral_constant<int, 2>{});
     }
     f(dim, std::integral_constant<int, 1>{});

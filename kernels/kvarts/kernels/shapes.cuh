@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The shapes that launches are compiled for. A build that needs fewer defines shorter lists:
-/// KVARTS_HEAD_DIMS, KVARTS_BLOCKS and KVARTS_CHANNEL_GROUPS, numbers separated by commas.
+/// KVARTS_HEAD_DIMS, KVARTS_BLOCKS, KVARTS_CHANNEL_GROUPS and KVARTS_COLUMN_TILES, numbers
+/// separated by commas, and KVARTS_WINDOW_TYPES.
 #pragma once
 
-#include <kvarts/config.hpp>
+#include <kvarts/codec_list.hpp>
 
 #include <type_traits>
 #include <utility>
@@ -17,6 +18,12 @@
 #endif
 #if !defined(KVARTS_CHANNEL_GROUPS)
 #define KVARTS_CHANNEL_GROUPS 32, 16, 64, 128
+#endif
+#if !defined(KVARTS_COLUMN_TILES)
+#define KVARTS_COLUMN_TILES 1, 2
+#endif
+#if !defined(KVARTS_WINDOW_TYPES)
+#define KVARTS_WINDOW_TYPES half, bfloat16
 #endif
 
 namespace kvarts::kernels {
@@ -31,6 +38,9 @@ using value_dims = std::conditional_t<KeyDim == 192, values_list<192, 128>, valu
 using blocks = values_list<KVARTS_BLOCKS>;
 using channel_groups = values_list<KVARTS_CHANNEL_GROUPS>;
 
+using column_tiles = values_list<KVARTS_COLUMN_TILES>;
+using window_types = type_list<KVARTS_WINDOW_TYPES>;
+
 /// Calls `f(std::integral_constant<int, value>{})` when the list has the value; tells whether.
 template <int... Values, class F>
 bool visit_value(values_list<Values...>, int value, F&& f) {
@@ -42,10 +52,10 @@ constexpr bool has_value(values_list<Values...>, int value) noexcept {
   return ((Values == value) || ...);
 }
 
-/// Tiles of 8 query heads that a warp takes at once: two where a KV head serves more than 8 and
+/// Tiles of 8 columns that a warp takes at once: two where there are more than 8 columns and
 /// registers suffice.
-constexpr int column_tiles_of(int head_dim, int shared) noexcept {
-  return shared > 8 && head_dim <= 128 ? 2 : 1;
+constexpr int column_tiles_of(int head_dim, int columns) noexcept {
+  return columns > 8 && head_dim <= 128 && has_value(column_tiles{}, 2) ? 2 : 1;
 }
 
 }  // namespace kvarts::kernels

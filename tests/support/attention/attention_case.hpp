@@ -56,6 +56,7 @@ inline bool sees(attention_case const& c, std::int64_t length, int token, std::u
 struct exact_head {
   std::vector<double> output;
   double lse = -std::numeric_limits<double>::infinity();
+  double largest_score = 0.0;  ///< of sum |q k| over the keys seen, scaled
   double largest_value = 0.0;  ///< of the values seen
 };
 
@@ -69,9 +70,13 @@ exact_head attend_exactly(attention_case const& c, std::int64_t length, float co
   std::vector<std::int64_t> tokens;
   for (std::int64_t t = 0; t < length; ++t) {
     if (!seen(t)) continue;
-    double score = 0.0;
-    for (int d = 0; d < c.key_dim; ++d) score += double{query[d]} * key(t, d);
-    score *= scale;
+    double score = 0.0, sizes = 0.0;
+    for (int d = 0; d < c.key_dim; ++d) {
+      double const product = double{query[d]} * key(t, d) * scale;
+      score += product;
+      sizes += std::fabs(product);
+    }
+    result.largest_score = std::max(result.largest_score, sizes);
     if (c.soft_cap > 0.0f) score = c.soft_cap * std::tanh(score / c.soft_cap);
     scores.push_back(score);
     tokens.push_back(t);
