@@ -109,24 +109,6 @@ cudaError_t with_group_slots(layout const& m, F f) {
   return f(std::integral_constant<int, row_slots>{});
 }
 
-/// Bytes of a warp's numbers on their way to groups.
-template <class Codec>
-constexpr std::int64_t staged_bytes(layout const& m) noexcept {
-  if constexpr (Codec::plain || Codec::grouped_along == axis::row) {
-    return 0;
-  } else if constexpr (Codec::grouped_along == axis::channel) {
-    return std::int64_t{4} * m.head_dim;
-  } else {
-    return std::int64_t{4} * m.group * staged_pitch(strip_of(m));
-  }
-}
-
-template <class Codec, class Packing>
-constexpr warp_memory encode_memory(layout const& m) noexcept {
-  return plan_warp_memory<Codec, Packing>(m, unit_tokens<Codec, Packing>(m),
-                                          staged_bytes<Codec>(m));
-}
-
 /// Launches for `items` units or rows.
 template <class Codec, class Packing>
 cudaError_t launch_encode(view<Codec, std::byte, Packing> const& dst, source_view const& src,
@@ -135,7 +117,7 @@ cudaError_t launch_encode(view<Codec, std::byte, Packing> const& dst, source_vie
                           std::int64_t items, cudaStream_t stream) noexcept {
   using coded = view<Codec, std::byte, Packing>;
   encode_arguments<coded> const a{dst, src, transform, counts,
-                                  encode_memory<Codec, Packing>(dst.map)};
+                                  plan_warp_memory<Codec, Packing>(dst.map, true)};
   std::int64_t const all = items * dst.map.heads;
   return with_group_slots<Codec>(dst.map, [&](auto slots) {
     return launch(encode_kernel<coded, slots>, shape_for_warps(all, a.memory), stream, a, which,
@@ -150,7 +132,7 @@ problem explain_encoder(view<Codec, std::byte, Packing> const& dst, source_view 
   if (auto const p = explain_coded<Codec, Packing>(dst.map, dst.data)) return p;
   if (auto const p = explain_plain(src.map, src.type, src.data, dst.map)) return p;
   if (auto const p = explain_transform(transform)) return p;
-  return explain_memory(dst.map, encode_memory<Codec, Packing>(dst.map));
+  return explain_memory(dst.map, plan_warp_memory<Codec, Packing>(dst.map, true));
 }
 
 }  // namespace kvarts::kernels

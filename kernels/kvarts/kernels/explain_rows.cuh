@@ -60,6 +60,20 @@ inline problem explain_plain(layout const& m, dtype type, std::byte const* data,
   return explain_alignment(m.codes, data, element_size(type));
 }
 
+/// Coded memory of two sides that hold the same tokens.
+inline problem explain_alike(layout const& a, layout const& b) noexcept {
+  if (a.head_dim != b.head_dim) {
+    return {status::bad_head_dim, "one side has head_dim {}, the other {}", a.head_dim, b.head_dim};
+  }
+  if (a.heads != b.heads) {
+    return {status::bad_heads, "one side has {} KV heads, the other {}", a.heads, b.heads};
+  }
+  if (a.group != b.group) {
+    return {status::bad_group, "one side has groups of {}, the other of {}", a.group, b.group};
+  }
+  return {};
+}
+
 inline problem explain_rows(layout const& m, cuda::rows const& r) noexcept {
   if (r.sequences < 0) {
     return {status::bad_sequence, "a launch has no {} sequences", r.sequences};

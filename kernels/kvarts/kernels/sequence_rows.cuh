@@ -95,27 +95,34 @@ class row_division {
   int unit_;
 };
 
-/// Finds where a unit lies: false when its tokens are outside the layout, or its page outside the
-/// table or the pool. `data` is that of sequence 0.
+/// Finds where a token lies: false when it is outside the layout, or its page outside the table or
+/// the pool. `data` is that of sequence 0.
 template <class Byte>
-KVARTS_DEVICE bool locate_unit(layout const& m, cuda::rows const& r, Byte* data, span_unit const& u,
-                               unit_place<Byte>& place) {
-  std::int64_t token = u.first;
+KVARTS_DEVICE bool locate_token(layout const& m, cuda::batch const& b, Byte* data, int sequence,
+                                std::int64_t token, unit_place<Byte>& place) {
   place.data = data;
   place.at = {};
   if (m.page_tokens > 0) {
     std::int64_t const entry = token / m.page_tokens;
-    if (entry >= r.table_stride) return false;
-    place.at.page = r.block_tables[u.span.sequence * r.table_stride + entry];
+    if (entry >= b.table_stride) return false;
+    place.at.page = b.block_tables[sequence * b.table_stride + entry];
     if (place.at.page < 0 || place.at.page >= m.pages()) return false;
     token %= m.page_tokens;
   } else {
-    if (u.tokens.end > m.tokens) return false;
-    place.data += u.span.sequence * r.sequence_stride;
+    if (token >= m.tokens) return false;
+    place.data += sequence * b.sequence_stride;
   }
   place.at.tile = token / m.tile_tokens;
   place.at.slot = static_cast<int>(token % m.tile_tokens);
   return true;
+}
+
+/// The same for a unit: all of its tokens that are asked for must be inside.
+template <class Byte>
+KVARTS_DEVICE bool locate_unit(layout const& m, cuda::batch const& b, Byte* data,
+                               span_unit const& u, unit_place<Byte>& place) {
+  return (m.page_tokens > 0 || u.tokens.end <= m.tokens) &&
+         locate_token(m, b, data, u.span.sequence, u.first, place);
 }
 
 }  // namespace kvarts::kernels

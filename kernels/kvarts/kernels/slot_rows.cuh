@@ -38,6 +38,7 @@ class slot_rows {
   /// `rows` has room for a unit. Returns how many there are.
   KVARTS_DEVICE int gather(std::int64_t row, std::int32_t* rows) const {
     std::int64_t const unit = unit_of(row);
+    warp_barrier();  // `rows` may be in use
     for (int i = lane_index(); i < unit_; i += warp_lanes) rows[i] = -1;
     warp_barrier();
     int found = 0;

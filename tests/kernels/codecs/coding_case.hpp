@@ -75,8 +75,8 @@ inline plain_memory nth_tensor(rows const& r, int n) {
   std::int64_t const row = r.head_dim + (n / 3 % 2) * 8;
   std::int64_t const size = static_cast<std::int64_t>(element_size(type));
   bool const head_major = n / 6 % 2 != 0;
-  tensor_strides const strides = head_major ? tensor_strides{row, row * r.tokens, 0}
-                                            : tensor_strides{row * r.heads, row, 0};
+  tensor_strides const strides =
+      head_major ? tensor_strides{row, row * r.tokens, 0} : tensor_strides{row * r.heads, row, 0};
   return strided(r, type, strides, static_cast<std::size_t>(size * (n % 5)));
 }
 

@@ -47,9 +47,8 @@ void check_head_dim(device_codec const& c, int head_dim, int n, random_source& r
   auto const t = make_transform(random, kind, heads, head_dim);
   kernels::simt::scoped_schedule const schedule(nth_schedule(n));
   bool const records = n % 3 == 0 && c.row_records != nullptr;
-  layout const m = records
-                       ? c.row_records(heads, head_dim, begin + tokens, 1 << (n % 8), group)
-                       : c.head_tiles(heads, head_dim, begin + tokens, {0, group, 16 << n % 4});
+  layout const m = records ? c.row_records(heads, head_dim, begin + tokens, 1 << (n % 8), group)
+                           : c.head_tiles(heads, head_dim, begin + tokens, {0, group, 16 << n % 4});
   compare(c, m, source.source(), begin, t.view);
 }
 
