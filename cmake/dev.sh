@@ -11,7 +11,8 @@ Usage: cmake/dev.sh COMMAND
 
   demo             build the kvarts program, evaluate the sample, write report.html
   test             build everything and run all tests
-  sanitize         the tests with clang++ under AddressSanitizer and UndefinedBehaviorSanitizer
+  sanitize         the tests with clang++ under AddressSanitizer and UndefinedBehaviorSanitizer,
+                   those of kernels under ThreadSanitizer too
   clang            the tests with clang++ as it is
   fuzz [SECONDS]   fuzz the file parsers side by side, 60 seconds unless told otherwise
   bench [ARG...]   run the benchmarks; arguments go to Google Benchmark
@@ -67,6 +68,8 @@ sanitize() {
   choose_clang
   build asan -D CMAKE_CXX_COMPILER="$clang"
   UBSAN_OPTIONS=print_stacktrace=1 run_tests asan
+  build tsan -D CMAKE_CXX_COMPILER="$clang"
+  run_tests tsan
 }
 
 test_clang() {

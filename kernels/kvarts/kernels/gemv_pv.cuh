@@ -25,6 +25,7 @@ struct pv_merge_arguments {
   std::int32_t splits;
   std::int32_t query_heads;
   std::int32_t head_dim;
+  std::int32_t block;  ///< tokens of the blocks that were split
 };
 
 /// Blocks of a sequence that one of `splits` parts works on.
@@ -57,10 +58,9 @@ KVARTS_DEVICE void store_block_sums(float const* shared, pv_arguments const& a,
   }
 }
 
-/// Shared memory of a block: the sums of its warps, then the table of a codebook.
-template <class Format, int HeadDim, int Tiles>
-inline constexpr std::size_t pv_shared_bytes = sizeof(float) * gemv_warps * 8 * Tiles* HeadDim
-                                               + table_bytes<Format>;
+/// Shared memory for the sums of a block's warps; the table of a codebook follows.
+template <int HeadDim, int Tiles>
+inline constexpr std::size_t sums_bytes = sizeof(float) * gemv_warps * 8 * Tiles* HeadDim;
 
 /// One part of the tokens of a sequence, one KV head, one group of 8 * Tiles columns.
 template <class Format, int HeadDim, int Block, int Tiles>
@@ -107,7 +107,6 @@ gemv_pv_kernel(pv_arguments a) {
 }
 
 /// Adds the parts of a query head up; zeros where a sequence is empty.
-template <int Block>
 KVARTS_KERNEL(128, 8)
 gemv_pv_merge_kernel(pv_merge_arguments a) {
   token_span const span = span_of(a.batch, block_index_y());
@@ -116,7 +115,7 @@ gemv_pv_merge_kernel(pv_merge_arguments a) {
   for (int d = thread_index(); d < a.head_dim; d += block_threads()) {
     float total = 0.0f;
     for (int i = 0; i < a.splits; ++i) {
-      split_span const part = find_split(span, Block, a.splits, i);
+      split_span const part = find_split(span, a.block, a.splits, i);
       if (part.first >= part.end) break;
       total += a.parts[(i * part_rows + row) * a.head_dim + d];
     }

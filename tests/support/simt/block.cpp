@@ -68,7 +68,10 @@ void block::run(place const& where, schedule const& order, std::function<void()>
   if (tsan) retire_fibers();  // a thread of the next block is another thread
   std::string const damage = memory_->damage();
   memory_.reset();
-  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  if (failure_) {
+    acquire(&failure_);
+    std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
   if (!damage.empty()) throw fault_error(name_of(where) + " " + damage);
 }
 
@@ -153,6 +156,7 @@ void block::leave(gpu_thread const& t) {
 void block::stop(std::exception_ptr why) {
   if (failure_) return;
   failure_ = std::move(why);
+  release(&failure_);
   for (int i = 0; i < count_; ++i) {
     if ((warp_of(i).alive & bit_of(i)) != 0) wake(*threads_[static_cast<std::size_t>(i)]);
   }
@@ -215,6 +219,7 @@ void block::wake_waiters(std::uint64_t const* barrier) {
 }
 
 void block::retire_fibers() {
+  unwatched const scope;
   retiring_ = true;
   main_.watched_as = running_fiber();
   for (auto const& t : threads_) {

@@ -13,13 +13,15 @@
 #endif
 
 #if defined(KVARTS_SIMT_TSAN)
+#include <atomic>
+#include <iterator>
 #include <sanitizer/tsan_interface.h>
 
 extern "C" {  // exported by the runtime, declared in no public header
 void __tsan_read_range(void* address, unsigned long bytes);
 void __tsan_write_range(void* address, unsigned long bytes);
-void AnnotateIgnoreReadsAndWritesBegin(char const* file, int line);
-void AnnotateIgnoreReadsAndWritesEnd(char const* file, int line);
+void __tsan_ignore_thread_begin();
+void __tsan_ignore_thread_end();
 }
 #endif
 
@@ -53,14 +55,20 @@ inline void note_read(void const* at, std::size_t bytes) {
 inline void note_write(void* at, std::size_t bytes) { __tsan_write_range(at, bytes); }
 inline void* running_fiber() { return __tsan_get_current_fiber(); }
 inline void* create_fiber() { return __tsan_create_fiber(0); }
-inline void destroy_fiber(void* fiber) { __tsan_destroy_fiber(fiber); }
+/// Destroys one that ended earlier: a race with a thread is found while the runtime remembers it.
+inline void destroy_fiber(void* fiber) {
+  static std::atomic<void*> ended[1024];
+  static std::atomic<std::size_t> count{0};
+  void* const forgotten = ended[count++ % std::size(ended)].exchange(fiber);
+  if (forgotten != nullptr) __tsan_destroy_fiber(forgotten);
+}
 inline void switch_fiber(void* fiber) {
   __tsan_switch_to_fiber(fiber, __tsan_switch_to_fiber_no_sync);
 }
 /// Memory that is allocated and freed meanwhile has no history.
 struct unwatched {
-  unwatched() { AnnotateIgnoreReadsAndWritesBegin(__FILE__, __LINE__); }
-  ~unwatched() { AnnotateIgnoreReadsAndWritesEnd(__FILE__, __LINE__); }
+  unwatched() { __tsan_ignore_thread_begin(); }
+  ~unwatched() { __tsan_ignore_thread_end(); }
 };
 #else
 inline constexpr bool tsan = false;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The shapes that launches are compiled for. A build that needs fewer defines shorter lists:
+/// KVARTS_HEAD_DIMS, KVARTS_BLOCKS and KVARTS_CHANNEL_GROUPS, numbers separated by commas.
+#pragma once
+
+#include <kvarts/config.hpp>
+
+#include <type_traits>
+#include <utility>
+
+#if !defined(KVARTS_HEAD_DIMS)
+#define KVARTS_HEAD_DIMS 64, 80, 96, 128, 192, 256
+#endif
+#if !defined(KVARTS_BLOCKS)
+#define KVARTS_BLOCKS 32, 16
+#endif
+#if !defined(KVARTS_CHANNEL_GROUPS)
+#define KVARTS_CHANNEL_GROUPS 32, 16, 64, 128
+#endif
+
+namespace kvarts::kernels {
+
+template <int... Values>
+using values_list = std::integer_sequence<int, Values...>;
+
+using head_dims = values_list<KVARTS_HEAD_DIMS>;
+using blocks = values_list<KVARTS_BLOCKS>;
+using channel_groups = values_list<KVARTS_CHANNEL_GROUPS>;
+
+/// Calls `f(std::integral_constant<int, value>{})` when the list has the value; tells whether.
+template <int... Values, class F>
+bool visit_value(values_list<Values...>, int value, F&& f) {
+  return ((Values == value ? (f(std::integral_constant<int, Values>{}), true) : false) || ...);
+}
+
+template <int... Values>
+constexpr bool has_value(values_list<Values...>, int value) noexcept {
+  return ((Values == value) || ...);
+}
+
+/// Tiles of 8 query heads that a warp takes at once: two where a KV head serves more than 8 and
+/// registers suffice.
+constexpr int column_tiles_of(int head_dim, int shared) noexcept {
+  return shared > 8 && head_dim <= 128 ? 2 : 1;
+}
+
+}  // namespace kvarts::kernels
