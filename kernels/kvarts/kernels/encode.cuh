@@ -22,6 +22,7 @@ KVARTS_DEVICE bool prepare(encode_arguments<View> const& a, cuda::rows const& wh
                            span_unit const& u, unit_encoder<View, GroupSlots>& encoder,
                            encode_place& place) {
   layout const& m = a.dst.map;
+  if (place.head == 0) encoder.refuse(u.outside);
   auto const count = static_cast<int>(u.tokens.size());
   if (count <= 0) return false;
   token_range const all = u.span.tokens;

@@ -55,7 +55,7 @@ class unit_encoder {
     warp_barrier();
   }
 
-  KVARTS_DEVICE void refuse(int rows) { refused_ += rows; }
+  KVARTS_DEVICE void refuse(std::int64_t rows) { refused_ += rows; }
 
   /// Adds what this warp met to the counts.
   KVARTS_DEVICE void report() const {
@@ -276,7 +276,7 @@ class unit_encoder {
   warp_transform transform_;
   std::byte* memory_;
   std::int32_t nonfinite_ = 0;
-  std::int32_t refused_ = 0;
+  std::int64_t refused_ = 0;
 };
 
 }  // namespace kvarts::kernels

@@ -23,8 +23,9 @@ struct sequence_span {
 /// A part of a span: the tokens of one unit, of `unit` tokens from a multiple of it on.
 struct span_unit {
   sequence_span span{};
-  std::int64_t first = 0;  ///< the unit's first token, maybe before the span
-  token_range tokens{};    ///< those in the span; empty where there is nothing to do
+  std::int64_t first = 0;    ///< the unit's first token, maybe before the span
+  token_range tokens{};      ///< those in the span; empty where there is nothing to do
+  std::int64_t outside = 0;  ///< rows of a span that begins below 0, told with its first item
 };
 
 /// Divides the rows of a launch into units. Unit k of sequence i is item `first_row(i) / unit + 2 i
@@ -45,10 +46,13 @@ class row_division {
     span_unit u;
     u.span = span(sequence_of(item));
     token_range const all = u.span.tokens;
-    std::int64_t const number = all.begin / unit_ + item - first_item(u.span.sequence);
-    u.first = number * unit_;
+    std::int64_t const k = item - first_item(u.span.sequence);
+    if (all.begin < 0) {
+      u.outside = k == 0 ? std::max<std::int64_t>(all.size(), 0) : 0;
+      return u;
+    }
+    u.first = (all.begin / unit_ + k) * unit_;
     u.tokens = {std::max(all.begin, u.first), std::min(all.end, u.first + unit_)};
-    if (all.begin < 0 || u.tokens.end < u.tokens.begin) u.tokens = {0, 0};
     return u;
   }
 
