@@ -273,4 +273,13 @@ KVARTS_DEVICE void bulk_copy(std::byte* shared, std::byte const* global, std::ui
 #endif
 }
 
+/// Whether bulk copies are there, and better than 16 bytes at a time: from sm_90 on.
+KVARTS_DEVICE constexpr bool uses_bulk_copies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  return true;
+#else
+  return false;
+#endif
+}
+
 }  // namespace kvarts::kernels

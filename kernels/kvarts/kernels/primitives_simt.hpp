@@ -70,6 +70,9 @@ void mbarrier_init(std::uint64_t* barrier, std::uint32_t arrivals);
 void mbarrier_arrive(std::uint64_t* barrier, std::uint32_t expected_bytes);
 void mbarrier_wait(std::uint64_t* barrier, std::uint32_t parity, std::source_location at);
 
+/// What `uses_bulk_copies` answers: tests run kernels with both kinds of copies.
+inline bool bulk_copies = false;
+
 /// Throws `what` with the block and thread in front.
 [[noreturn]] void fault(char const* what);
 
@@ -156,6 +159,16 @@ KVARTS_DEVICE void mma_bf16(float (&d)[4], std::uint32_t const (&a)[4], std::uin
   simt::multiply(d, a, b, simt::product_of::bfloat16s, at);
 }
 
+KVARTS_DEVICE std::uint32_t transpose_8x8(
+    std::uint32_t v, std::source_location at = std::source_location::current()) {
+  int const row = lane_index() / 4;
+  int const first = lane_index() % 4 * 2;
+  std::uint32_t const low = shuffle(v, 4 * first + row / 2, at);
+  std::uint32_t const high = shuffle(v, 4 * (first + 1) + row / 2, at);
+  int const shift = row % 2 * 16;
+  return (low >> shift & 0xFFFFu) | (high >> shift & 0xFFFFu) << 16;
+}
+
 KVARTS_DEVICE float half_to_float(std::uint16_t bits) { return half::from_bits(bits); }
 KVARTS_DEVICE std::uint32_t pack_half2(float low, float high) {
   return half(low).bits | static_cast<std::uint32_t>(half(high).bits) << 16;
@@ -224,5 +237,7 @@ KVARTS_DEVICE void bulk_copy(std::byte* shared, std::byte const* global, std::ui
                              std::uint64_t* barrier) {
   simt::bulk_copy(shared, global, bytes, barrier);
 }
+
+KVARTS_DEVICE bool uses_bulk_copies() { return simt::bulk_copies; }
 
 }  // namespace kvarts::kernels
