@@ -84,9 +84,10 @@ inline problem explain_memory(layout const& m, warp_memory const& w) noexcept {
           w.unit, m.head_dim};
 }
 
-/// Blocks for so many items, one for each warp; warps take several when there are very many.
+/// Blocks for so many items, one for each warp. Where there are more than a few for every place
+/// that a device has, warps take several, and make a transform ready once for all.
 inline launch_shape shape_for_warps(std::int64_t items, warp_memory const& w) noexcept {
-  constexpr std::int64_t most_blocks = std::int64_t{1} << 20;
+  constexpr std::int64_t most_blocks = 2048;
   int const warps = w.warps();
   launch_shape s;
   s.blocks = static_cast<unsigned>(std::min(ceil_div(items, warps), most_blocks));

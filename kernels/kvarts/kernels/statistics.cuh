@@ -180,6 +180,7 @@ inline cudaError_t calibrate(void* scratch, std::size_t& scratch_bytes, source_v
   int const key_sums = spread.numbers.segments();
   int const all_sums = key_sums + (has_queries ? reads.numbers.segments() : 0);
   std::size_t const sums_bytes = static_cast<std::size_t>(all_sums) * sizeof(moments);
+  if (scratch != nullptr && scratch_bytes < sums_bytes) return cudaErrorInvalidValue;
   auto* const sums = static_cast<moments*>(scratch);
   void* const room = scratch != nullptr ? sums + all_sums : nullptr;
   std::size_t room_bytes = scratch != nullptr ? scratch_bytes - sums_bytes : 0;

@@ -120,6 +120,20 @@ launch_parts fair_parts(std::vector<half>& plain, std::vector<std::byte>& bytes,
           {}};
 }
 
+TEST_CASE("a warp takes several rows when there are very many") {
+  random_source random(test_seed());
+  auto const r = normal_rows(random, 1, 16, 9000);
+  layout const m = make_row_records<int8_codec>(1, 16, 9000, 2);
+  std::vector<std::byte> expected(static_cast<std::size_t>(m.size_bytes()));
+  auto bytes = expected;
+  auto const t = make_transform(random, 4, 1, 16);
+  using coded = view<int8_codec>;
+  REQUIRE(encode(coded{expected.data(), m, {}}, r.source(), {0, 9000}, t.view).code == status::ok);
+  REQUIRE(cuda::encode(coded{bytes.data(), m, {}}, r.source(), {{.max_tokens = 9000}, nullptr, 0},
+                       t.view, nullptr, nullptr) == cudaSuccess);
+  CHECK(bytes == expected);
+}
+
 TEST_CASE("launches refuse what they do not serve, in one sentence") {
   std::vector<half> plain;
   std::vector<std::byte> bytes;
