@@ -88,7 +88,7 @@ KVARTS_DEVICE void decode_row(layout const& m, unit_place<std::byte const> const
 
 /// A warp decodes the tokens of a unit that are asked for.
 template <class View>
-KVARTS_KERNEL(unit_warps* warp_lanes, 2)
+KVARTS_KERNEL(unit_threads, 2)
 decode_kernel(decode_arguments<View> a, cuda::rows which, std::int64_t items) {
   using codec = typename View::codec;
   using packing = typename View::packing;

@@ -54,19 +54,16 @@ KVARTS_DEVICE bool prepare(encode_arguments<View> const& a, slot_rows const& slo
                            std::int64_t row, unit_encoder<View, GroupSlots>& encoder,
                            encode_place& place) {
   layout const& m = a.dst.map;
+  if (slots.is_outside(row) && place.head == 0) encoder.refuse(1);
   std::int64_t const unit = slots.unit_of(row);
   if (unit < 0 || !slots.is_first(row)) return false;
-  int const count = slots.gather(row, encoder.rows());
+  slots.gather(row, encoder.rows());
   std::int64_t token = unit * a.memory.unit;
   place.data = a.dst.data;
   place.at = {};
   if (m.page_tokens > 0) {
     place.at.page = token / m.page_tokens;
     token %= m.page_tokens;
-  }
-  if (place.at.page >= m.pages() || token >= m.tokens) {
-    if (place.head == 0) encoder.refuse(count);
-    return false;
   }
   place.at.tile = token / m.tile_tokens;
   place.at.slot = static_cast<int>(token % m.tile_tokens);
@@ -79,11 +76,11 @@ KVARTS_DEVICE bool prepare(encode_arguments<View> const& a, slot_rows const& slo
 /// units of the sequences' positions, so no two warps have the same unit of the same head; with a
 /// slot mapping items are rows, and the warp with the first row of a unit takes all of them.
 template <class View, int GroupSlots>
-KVARTS_KERNEL(unit_warps* warp_lanes, 3)
+KVARTS_KERNEL(unit_threads, 2)
 encode_kernel(encode_arguments<View> a, cuda::rows which, std::int64_t const* slot_mapping,
               std::int64_t items) {
   row_division const division(which, a.memory.unit);
-  slot_rows const slots(slot_mapping, a.src.map.tokens, a.memory.unit);
+  slot_rows const slots(slot_mapping, a.src.map.tokens, a.dst.map.tokens, a.memory.unit);
   unit_encoder<View, GroupSlots> encoder(a);
   int const heads = a.dst.map.heads;
   int const warps = block_threads() / warp_lanes;

@@ -145,7 +145,7 @@ class unit_repacker {
 
 /// A warp owns the tokens of whole units of both packings.
 template <class From, class To>
-KVARTS_KERNEL(unit_warps* warp_lanes, 2)
+KVARTS_KERNEL(unit_threads, 2)
 repack_kernel(repack_arguments<From, To> a, cuda::rows which, std::int64_t items) {
   row_division const division(which, a.unit);
   int const heads = a.src.map.heads;

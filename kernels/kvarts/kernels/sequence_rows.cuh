@@ -37,6 +37,7 @@ class row_division {
 
   /// Items of a tensor of so many rows.
   constexpr std::int64_t items(std::int64_t tensor_rows) const noexcept {
+    if (rows_.sequences == 0) return 0;
     std::int64_t const rows =
         rows_.cu_seqlens != nullptr ? tensor_rows : rows_.sequences * rows_.max_tokens;
     return rows / unit_ + 2 * std::int64_t{rows_.sequences};

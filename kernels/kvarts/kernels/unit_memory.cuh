@@ -16,6 +16,7 @@ namespace kvarts::kernels {
 
 /// Most warps of a block that encodes or decodes.
 inline constexpr int unit_warps = 4;
+inline constexpr int unit_threads = unit_warps * warp_lanes;
 
 /// Tokens that one warp owns: whole units of the packing, whole groups of tokens.
 template <codec_type Codec, packing Packing>
