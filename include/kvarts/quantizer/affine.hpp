@@ -29,7 +29,7 @@ struct affine {
   }
 
   static parameters_type quantize(float const* x, int n, std::uint8_t* codes) noexcept {
-    return detail::quantize_array<affine>(x, n, codes);
+    return quantize_array<affine>(x, n, codes);
   }
 
   template <class Group>

@@ -12,7 +12,9 @@
 #include <cstring>
 #include <type_traits>
 
-namespace kvarts::detail {
+namespace kvarts {
+
+namespace detail {
 
 /// Two sums of one pass.
 struct two_sums {
@@ -160,10 +162,13 @@ auto with_array_group(float const* x, int n, std::uint8_t* codes, F&& f) noexcep
   }
 }
 
+}  // namespace detail
+
 /// The array form of a quantizer that is written for groups.
 template <class Quantizer>
 auto quantize_array(float const* x, int n, std::uint8_t* codes) noexcept {
-  return with_array_group(x, n, codes, [](auto& group) { return Quantizer::quantize(group); });
+  return detail::with_array_group(x, n, codes,
+                                  [](auto& group) { return Quantizer::quantize(group); });
 }
 
-}  // namespace kvarts::detail
+}  // namespace kvarts

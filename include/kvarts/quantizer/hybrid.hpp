@@ -37,7 +37,7 @@ struct hybrid {
   }
 
   static parameters_type quantize(float const* x, int n, std::uint8_t* codes) noexcept {
-    return detail::quantize_array<hybrid>(x, n, codes);
+    return quantize_array<hybrid>(x, n, codes);
   }
 
   template <class Group>

@@ -25,7 +25,7 @@ struct int8_head {
   }
 
   static parameters_type quantize(float const* x, int n, std::uint8_t* codes) noexcept {
-    return detail::quantize_array<int8_head>(x, n, codes);
+    return quantize_array<int8_head>(x, n, codes);
   }
 
   template <class Group>

@@ -35,7 +35,7 @@ struct midrise {
   }
 
   static parameters_type quantize(float const* x, int n, std::uint8_t* codes) noexcept {
-    return detail::quantize_array<midrise>(x, n, codes);
+    return quantize_array<midrise>(x, n, codes);
   }
 
   template <class Group>

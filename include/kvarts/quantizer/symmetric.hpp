@@ -48,7 +48,7 @@ struct symmetric {
   }
 
   static parameters_type quantize(float const* x, int n, std::uint8_t* codes) noexcept {
-    return detail::quantize_array<symmetric>(x, n, codes);
+    return quantize_array<symmetric>(x, n, codes);
   }
 
   template <class Group>

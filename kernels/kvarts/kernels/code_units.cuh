@@ -179,6 +179,16 @@ struct code_units<fragment<Operand>> {
   /// Fields of a run, and what they fill: `Bits` words, or fewer in the last run.
   static constexpr int run_fields = 8;
 
+  /// Where a field of a run lies.
+  template <int Bits, int Field, int Class>
+  struct run_place {
+    static constexpr detail::code_field at =
+        detail::lane_block{Bits, run_fields}.find(Field, Class);
+    static constexpr int word = at.word;
+    static constexpr int bit = at.bit;
+    static constexpr bool spread = at.spread;
+  };
+
   template <int Bits, class F>
   KVARTS_DEVICE static void for_each_run(tile_shape s, int tokens, F f) {
     int const runs = static_cast<int>(ceil_div(packing::lane_block(s).fields, run_fields));
@@ -211,10 +221,10 @@ struct code_units<fragment<Operand>> {
       int const row = 8 * (Operand == operand::keys ? s.channels : 1);  // the next class
       int const column = Operand == operand::keys ? 1 : s.channels;     // the next parity
       unrolled<2>([&](auto code_class) {
-        constexpr auto at = detail::lane_block{Bits, run_fields}.find(i, code_class);
         unrolled<2>([&](auto parity) {
-          f(index + code_class * row + parity * column, std::integral_constant<int, at.word>{},
-            std::integral_constant<int, at.bit + 16 * parity>{}, std::bool_constant<at.spread>{});
+          using at = run_place<Bits, i, code_class>;
+          f(index + code_class * row + parity * column, std::integral_constant<int, at::word>{},
+            std::integral_constant<int, at::bit + 16 * parity>{}, std::bool_constant<at::spread>{});
         });
       });
     });

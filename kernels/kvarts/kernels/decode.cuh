@@ -88,7 +88,7 @@ KVARTS_DEVICE void decode_row(layout const& m, unit_place<std::byte const> const
 
 /// A warp decodes the tokens of a unit that are asked for.
 template <class View>
-KVARTS_KERNEL(unit_warps* warp_lanes, 2)
+KVARTS_KERNEL(unit_threads, 2)
 decode_kernel(decode_arguments<View> a, cuda::rows which, std::int64_t items) {
   using codec = typename View::codec;
   using packing = typename View::packing;
@@ -133,8 +133,7 @@ problem explain_decode(view<Codec, std::byte const, Packing> const& src, target_
   if (auto const p = explain_coded<Codec, Packing>(src.map, src.data)) return p;
   if (auto const p = explain_plain(dst.map, dst.type, dst.data, src.map)) return p;
   if (auto const p = explain_transform(transform)) return p;
-  int const unit = unit_tokens<Codec, Packing>(src.map);
-  if (auto const p = explain_memory(src.map, plan_warp_memory<Codec, Packing>(src.map, unit, 0))) {
+  if (auto const p = explain_memory(src.map, plan_warp_memory<Codec, Packing>(src.map, false))) {
     return p;
   }
   return explain_rows(src.map, which);
@@ -146,10 +145,10 @@ cudaError_t decode(view<Codec, std::byte const, Packing> src, target_view dst, r
   using namespace kernels;
   if (auto const p = explain_decode(src, dst, which, transform)) return error_of(p);
   using coded = view<Codec, std::byte const, Packing>;
-  int const unit = unit_tokens<Codec, Packing>(src.map);
   decode_arguments<coded> const a{src, dst, transform,
-                                  plan_warp_memory<Codec, Packing>(src.map, unit, 0)};
-  std::int64_t const items = row_division(which, unit).items(dst.map.tokens) * src.map.heads;
+                                  plan_warp_memory<Codec, Packing>(src.map, false)};
+  std::int64_t const items =
+      row_division(which, a.memory.unit).items(dst.map.tokens) * src.map.heads;
   return launch(decode_kernel<coded>, shape_for_warps(items, a.memory), stream, a, which, items);
 }
 

@@ -22,6 +22,7 @@ KVARTS_DEVICE bool prepare(encode_arguments<View> const& a, cuda::rows const& wh
                            span_unit const& u, unit_encoder<View, GroupSlots>& encoder,
                            encode_place& place) {
   layout const& m = a.dst.map;
+  if (place.head == 0) encoder.refuse(u.outside);
   auto const count = static_cast<int>(u.tokens.size());
   if (count <= 0) return false;
   token_range const all = u.span.tokens;
@@ -53,19 +54,16 @@ KVARTS_DEVICE bool prepare(encode_arguments<View> const& a, slot_rows const& slo
                            std::int64_t row, unit_encoder<View, GroupSlots>& encoder,
                            encode_place& place) {
   layout const& m = a.dst.map;
+  if (slots.is_outside(row) && place.head == 0) encoder.refuse(1);
   std::int64_t const unit = slots.unit_of(row);
   if (unit < 0 || !slots.is_first(row)) return false;
-  int const count = slots.gather(row, encoder.rows());
+  slots.gather(row, encoder.rows());
   std::int64_t token = unit * a.memory.unit;
   place.data = a.dst.data;
   place.at = {};
   if (m.page_tokens > 0) {
     place.at.page = token / m.page_tokens;
     token %= m.page_tokens;
-  }
-  if (place.at.page >= m.pages() || token >= m.tokens) {
-    if (place.head == 0) encoder.refuse(count);
-    return false;
   }
   place.at.tile = token / m.tile_tokens;
   place.at.slot = static_cast<int>(token % m.tile_tokens);
@@ -78,11 +76,11 @@ KVARTS_DEVICE bool prepare(encode_arguments<View> const& a, slot_rows const& slo
 /// units of the sequences' positions, so no two warps have the same unit of the same head; with a
 /// slot mapping items are rows, and the warp with the first row of a unit takes all of them.
 template <class View, int GroupSlots>
-KVARTS_KERNEL(unit_warps* warp_lanes, 3)
+KVARTS_KERNEL(unit_threads, 2)
 encode_kernel(encode_arguments<View> a, cuda::rows which, std::int64_t const* slot_mapping,
               std::int64_t items) {
   row_division const division(which, a.memory.unit);
-  slot_rows const slots(slot_mapping, a.src.map.tokens, a.memory.unit);
+  slot_rows const slots(slot_mapping, a.src.map.tokens, a.dst.map.tokens, a.memory.unit);
   unit_encoder<View, GroupSlots> encoder(a);
   int const heads = a.dst.map.heads;
   int const warps = block_threads() / warp_lanes;
@@ -109,24 +107,6 @@ cudaError_t with_group_slots(layout const& m, F f) {
   return f(std::integral_constant<int, row_slots>{});
 }
 
-/// Bytes of a warp's numbers on their way to groups.
-template <class Codec>
-constexpr std::int64_t staged_bytes(layout const& m) noexcept {
-  if constexpr (Codec::plain || Codec::grouped_along == axis::row) {
-    return 0;
-  } else if constexpr (Codec::grouped_along == axis::channel) {
-    return std::int64_t{4} * m.head_dim;
-  } else {
-    return std::int64_t{4} * m.group * staged_pitch(strip_of(m));
-  }
-}
-
-template <class Codec, class Packing>
-constexpr warp_memory encode_memory(layout const& m) noexcept {
-  return plan_warp_memory<Codec, Packing>(m, unit_tokens<Codec, Packing>(m),
-                                          staged_bytes<Codec>(m));
-}
-
 /// Launches for `items` units or rows.
 template <class Codec, class Packing>
 cudaError_t launch_encode(view<Codec, std::byte, Packing> const& dst, source_view const& src,
@@ -135,7 +115,7 @@ cudaError_t launch_encode(view<Codec, std::byte, Packing> const& dst, source_vie
                           std::int64_t items, cudaStream_t stream) noexcept {
   using coded = view<Codec, std::byte, Packing>;
   encode_arguments<coded> const a{dst, src, transform, counts,
-                                  encode_memory<Codec, Packing>(dst.map)};
+                                  plan_warp_memory<Codec, Packing>(dst.map, true)};
   std::int64_t const all = items * dst.map.heads;
   return with_group_slots<Codec>(dst.map, [&](auto slots) {
     return launch(encode_kernel<coded, slots>, shape_for_warps(all, a.memory), stream, a, which,
@@ -150,7 +130,7 @@ problem explain_encoder(view<Codec, std::byte, Packing> const& dst, source_view 
   if (auto const p = explain_coded<Codec, Packing>(dst.map, dst.data)) return p;
   if (auto const p = explain_plain(src.map, src.type, src.data, dst.map)) return p;
   if (auto const p = explain_transform(transform)) return p;
-  return explain_memory(dst.map, encode_memory<Codec, Packing>(dst.map));
+  return explain_memory(dst.map, plan_warp_memory<Codec, Packing>(dst.map, true));
 }
 
 }  // namespace kvarts::kernels

@@ -20,16 +20,6 @@ concept quantizes = requires(Group& g) {
 }
 || requires(Group& g) { Quantizer::quantize(g, 1.0f); };
 
-/// Distance of the tokens of a group in shared memory, in numbers: odd, so that lanes which read a
-/// channel meet different banks.
-constexpr int staged_pitch(int channels) noexcept { return channels | 1; }
-
-/// Channels of a group of tokens that are staged at once.
-constexpr int strip_of(layout const& m) noexcept {
-  constexpr int most = 32 * 1024 / 4;  // numbers
-  return std::max(1, std::min(m.head_dim, most / std::max(m.group, 1) - 1));
-}
-
 /// What an encode reads and writes.
 template <class View>
 struct encode_arguments {
@@ -61,24 +51,11 @@ class unit_encoder {
 
   KVARTS_DEVICE void operator()(encode_place const& u) {
     warp_barrier();
-    if constexpr (codec::plain) {
-      if (rows()[0] >= 0) store_plain(u, rows()[0]);
-    } else {
-      if (!is_full()) load_unit<codec, packing>(a_.dst.map, u, unit(), image(), codes());
-      if constexpr (codec::grouped_along == axis::token) {
-        for (int first = 0; first < unit(); first += group()) encode_tokens(u, first);
-      } else {
-        for (int i = 0; i < unit(); ++i) {
-          if (rows()[i] >= 0) encode_row(u, i, rows()[i]);
-        }
-      }
-      store_unit<codec, packing>(a_.dst.map, u, unit(), codes(), image());
-    }
-    clear_padding(u);
+    if (encode_unit(u)) clear_padding(u);
     warp_barrier();
   }
 
-  KVARTS_DEVICE void refuse(int rows) { refused_ += rows; }
+  KVARTS_DEVICE void refuse(std::int64_t rows) { refused_ += rows; }
 
   /// Adds what this warp met to the counts.
   KVARTS_DEVICE void report() const {
@@ -99,13 +76,37 @@ class unit_encoder {
   }
   KVARTS_DEVICE std::byte* image() const { return memory_ + a_.memory.image; }
   KVARTS_DEVICE float* staged() const {
-    return reinterpret_cast<float*>(memory_ + a_.memory.staged);
+    return reinterpret_cast<float*>(memory_ + a_.memory.image);
   }
 
   KVARTS_DEVICE bool is_full() const {
     bool missing = false;
     for (int i = lane_index(); i < unit(); i += warp_lanes) missing = missing || rows()[i] < 0;
     return !any_lane(missing);
+  }
+
+  /// False when all of its groups were refused; then nothing was written.
+  KVARTS_DEVICE bool encode_unit(encode_place const& u) {
+    if constexpr (codec::plain) {
+      store_plain(u, rows()[0]);
+      return true;
+    } else {
+      bool any = false;
+      if (!is_full()) load_unit<codec, packing>(a_.dst.map, u, unit(), image(), codes());
+      if constexpr (codec::grouped_along == axis::token) {
+        for (int first = 0; first < unit(); first += group()) {
+          any = encode_tokens(u, first) || any;
+        }
+      } else {
+        for (int i = 0; i < unit(); ++i) {
+          if (rows()[i] < 0) continue;
+          encode_row(u, i, rows()[i]);
+          any = true;
+        }
+      }
+      if (any) store_unit<codec, packing>(a_.dst.map, u, unit(), codes(), image());
+      return any;
+    }
   }
 
   /// Loads a row and brings it to coded space; returns its length where the quantizer asks for it.
@@ -196,7 +197,8 @@ class unit_encoder {
   }
 
   /// A group of tokens of the unit: those from its first on, or none. Tokens behind them get zeros.
-  KVARTS_DEVICE void encode_tokens(encode_place const& u, int first) {
+  /// False when there are none, or others.
+  KVARTS_DEVICE bool encode_tokens(encode_place const& u, int first) {
     std::int32_t const* const group_rows = rows() + first;
     int present = 0;
     int last = -1;
@@ -206,12 +208,12 @@ class unit_encoder {
       last = i;
     }
     present = warp_sum(present);
-    if (present == 0) return;
+    if (present == 0) return false;
     if (-warp_minimum(-last) + 1 != present) {
       if (u.head == 0) refuse(present);
-      return;
+      return false;
     }
-    int const strip = strip_of(a_.dst.map);
+    int const strip = a_.memory.strip;
     for (int channel = 0; channel < head_dim(); channel += strip) {
       int const width = std::min(strip, head_dim() - channel);
       stage_tokens(u, group_rows, present, channel, width);
@@ -220,6 +222,7 @@ class unit_encoder {
     for (int i = present * head_dim() + lane_index(); i < group() * head_dim(); i += warp_lanes) {
       codes()[first * head_dim() + i] = 0;
     }
+    return true;
   }
 
   /// Rows of a group in coded space; of channels channel..channel + width - 1.
@@ -273,7 +276,7 @@ class unit_encoder {
   warp_transform transform_;
   std::byte* memory_;
   std::int32_t nonfinite_ = 0;
-  std::int32_t refused_ = 0;
+  std::int64_t refused_ = 0;
 };
 
 }  // namespace kvarts::kernels

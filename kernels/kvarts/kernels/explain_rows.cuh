@@ -4,7 +4,7 @@
 #pragma once
 
 #include <kvarts/cuda/rows.hpp>
-#include <kvarts/cuda/runtime.hpp>
+#include <kvarts/kernels/explain.cuh>
 #include <kvarts/kernels/unit_memory.cuh>
 #include <kvarts/kernels/warp_row.cuh>
 #include <kvarts/tensor.hpp>
@@ -12,23 +12,6 @@
 #include <cstdint>
 
 namespace kvarts::kernels {
-
-inline cudaError_t error_of(problem const& p) noexcept {
-  if (!p) return cudaSuccess;
-  return p.code == status::unsupported ? cudaErrorNotSupported : cudaErrorInvalidValue;
-}
-
-/// All parts of a plane begin at multiples of a type's size.
-inline problem explain_alignment(plane const& p, std::byte const* data, int size) noexcept {
-  auto const address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data));
-  for (std::int64_t const n : {address + p.offset, p.tile_stride, p.head_stride, p.page_stride}) {
-    if (n % size != 0) {
-      return {status::unsupported, "kernels move numbers of {} bytes at once: {} is no multiple",
-              size, n};
-    }
-  }
-  return {};
-}
 
 /// Coded memory: any layout of up to 256 channels.
 template <class Codec, class Packing>
@@ -41,7 +24,7 @@ problem explain_coded(layout const& m, std::byte const* data) noexcept {
   if (m.group > max_row_dim) {
     return {status::unsupported, "kernels serve groups of up to {}, not {}", max_row_dim, m.group};
   }
-  if constexpr (Codec::plain) return explain_alignment(m.codes, data, 2);
+  if constexpr (Codec::plain) return explain_alignment(m.codes, data, {}, 2);
   return {};
 }
 
@@ -57,7 +40,21 @@ inline problem explain_plain(layout const& m, dtype type, std::byte const* data,
     return {status::bad_heads, "plain rows have {} KV heads where codes have {}", m.heads,
             coded.heads};
   }
-  return explain_alignment(m.codes, data, element_size(type));
+  return explain_alignment(m.codes, data, {}, element_size(type));
+}
+
+/// Coded memory of two sides that hold the same tokens.
+inline problem explain_alike(layout const& a, layout const& b) noexcept {
+  if (a.head_dim != b.head_dim) {
+    return {status::bad_head_dim, "one side has head_dim {}, the other {}", a.head_dim, b.head_dim};
+  }
+  if (a.heads != b.heads) {
+    return {status::bad_heads, "one side has {} KV heads, the other {}", a.heads, b.heads};
+  }
+  if (a.group != b.group) {
+    return {status::bad_group, "one side has groups of {}, the other of {}", a.group, b.group};
+  }
+  return {};
 }
 
 inline problem explain_rows(layout const& m, cuda::rows const& r) noexcept {
@@ -87,9 +84,10 @@ inline problem explain_memory(layout const& m, warp_memory const& w) noexcept {
           w.unit, m.head_dim};
 }
 
-/// Blocks for so many items, one for each warp; warps take several when there are very many.
+/// Blocks for so many items, one for each warp. Where there are more than a few for every place
+/// that a device has, warps take several, and make a transform ready once for all.
 inline launch_shape shape_for_warps(std::int64_t items, warp_memory const& w) noexcept {
-  constexpr std::int64_t most_blocks = std::int64_t{1} << 20;
+  constexpr std::int64_t most_blocks = 2048;
   int const warps = w.warps();
   launch_shape s;
   s.blocks = static_cast<unsigned>(std::min(ceil_div(items, warps), most_blocks));

@@ -23,8 +23,9 @@ struct sequence_span {
 /// A part of a span: the tokens of one unit, of `unit` tokens from a multiple of it on.
 struct span_unit {
   sequence_span span{};
-  std::int64_t first = 0;  ///< the unit's first token, maybe before the span
-  token_range tokens{};    ///< those in the span; empty where there is nothing to do
+  std::int64_t first = 0;    ///< the unit's first token, maybe before the span
+  token_range tokens{};      ///< those in the span; empty where there is nothing to do
+  std::int64_t outside = 0;  ///< rows of a span that begins below 0, told with its first item
 };
 
 /// Divides the rows of a launch into units. Unit k of sequence i is item `first_row(i) / unit + 2 i
@@ -36,6 +37,7 @@ class row_division {
 
   /// Items of a tensor of so many rows.
   constexpr std::int64_t items(std::int64_t tensor_rows) const noexcept {
+    if (rows_.sequences == 0) return 0;
     std::int64_t const rows =
         rows_.cu_seqlens != nullptr ? tensor_rows : rows_.sequences * rows_.max_tokens;
     return rows / unit_ + 2 * std::int64_t{rows_.sequences};
@@ -45,10 +47,13 @@ class row_division {
     span_unit u;
     u.span = span(sequence_of(item));
     token_range const all = u.span.tokens;
-    std::int64_t const number = all.begin / unit_ + item - first_item(u.span.sequence);
-    u.first = number * unit_;
+    std::int64_t const k = item - first_item(u.span.sequence);
+    if (all.begin < 0) {
+      u.outside = k == 0 ? std::max<std::int64_t>(all.size(), 0) : 0;
+      return u;
+    }
+    u.first = (all.begin / unit_ + k) * unit_;
     u.tokens = {std::max(all.begin, u.first), std::min(all.end, u.first + unit_)};
-    if (all.begin < 0 || u.tokens.end < u.tokens.begin) u.tokens = {0, 0};
     return u;
   }
 
@@ -95,27 +100,34 @@ class row_division {
   int unit_;
 };
 
-/// Finds where a unit lies: false when its tokens are outside the layout, or its page outside the
-/// table or the pool. `data` is that of sequence 0.
+/// Finds where a token lies: false when it is outside the layout, or its page outside the table or
+/// the pool. `data` is that of sequence 0.
 template <class Byte>
-KVARTS_DEVICE bool locate_unit(layout const& m, cuda::rows const& r, Byte* data, span_unit const& u,
-                               unit_place<Byte>& place) {
-  std::int64_t token = u.first;
+KVARTS_DEVICE bool locate_token(layout const& m, cuda::batch const& b, Byte* data, int sequence,
+                                std::int64_t token, unit_place<Byte>& place) {
   place.data = data;
   place.at = {};
   if (m.page_tokens > 0) {
     std::int64_t const entry = token / m.page_tokens;
-    if (entry >= r.table_stride) return false;
-    place.at.page = r.block_tables[u.span.sequence * r.table_stride + entry];
+    if (entry >= b.table_stride) return false;
+    place.at.page = b.block_tables[sequence * b.table_stride + entry];
     if (place.at.page < 0 || place.at.page >= m.pages()) return false;
     token %= m.page_tokens;
   } else {
-    if (u.tokens.end > m.tokens) return false;
-    place.data += u.span.sequence * r.sequence_stride;
+    if (token >= m.tokens) return false;
+    place.data += sequence * b.sequence_stride;
   }
   place.at.tile = token / m.tile_tokens;
   place.at.slot = static_cast<int>(token % m.tile_tokens);
   return true;
+}
+
+/// The same for a unit: all of its tokens that are asked for must be inside.
+template <class Byte>
+KVARTS_DEVICE bool locate_unit(layout const& m, cuda::batch const& b, Byte* data,
+                               span_unit const& u, unit_place<Byte>& place) {
+  return (m.page_tokens > 0 || u.tokens.end <= m.tokens) &&
+         locate_token(m, b, data, u.span.sequence, u.first, place);
 }
 
 }  // namespace kvarts::kernels

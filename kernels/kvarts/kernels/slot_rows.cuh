@@ -11,15 +11,18 @@
 
 namespace kvarts::kernels {
 
-/// The slots of the rows of one append.
+/// The slots of the rows of one append, and how many there are in the destination.
 class slot_rows {
  public:
-  KVARTS_DEVICE slot_rows(std::int64_t const* slots, std::int64_t count, int unit)
-      : slots_(slots), count_(count), unit_(unit) {}
+  KVARTS_DEVICE slot_rows(std::int64_t const* slots, std::int64_t count, std::int64_t room,
+                          int unit)
+      : slots_(slots), count_(count), room_(room), unit_(unit) {}
 
-  /// The unit of a row, -1 for a row that is skipped.
+  KVARTS_DEVICE bool is_outside(std::int64_t row) const { return slots_[row] >= room_; }
+
+  /// The unit of a row, -1 for a row that is skipped or outside.
   KVARTS_DEVICE std::int64_t unit_of(std::int64_t row) const {
-    return slots_[row] < 0 ? -1 : slots_[row] / unit_;
+    return slots_[row] < 0 || is_outside(row) ? -1 : slots_[row] / unit_;
   }
 
   /// True when no row before this one has its unit. Rows of a prefill come in order: then the row
@@ -35,9 +38,10 @@ class slot_rows {
   }
 
   /// Fills in the rows of the unit of a row that is the first of it, -1 for tokens without one;
-  /// `rows` has room for a unit. Returns how many there are.
-  KVARTS_DEVICE int gather(std::int64_t row, std::int32_t* rows) const {
+  /// `rows` has room for a unit.
+  KVARTS_DEVICE void gather(std::int64_t row, std::int32_t* rows) const {
     std::int64_t const unit = unit_of(row);
+    warp_barrier();  // `rows` may be in use
     for (int i = lane_index(); i < unit_; i += warp_lanes) rows[i] = -1;
     warp_barrier();
     int found = 0;
@@ -47,12 +51,12 @@ class slot_rows {
       if (same) rows[slots_[other] % unit_] = static_cast<std::int32_t>(other);
       found += std::popcount(ballot(same));
     }
-    return found;
   }
 
  private:
   std::int64_t const* slots_;
   std::int64_t count_;
+  std::int64_t room_;
   int unit_;
 };
 

@@ -16,6 +16,7 @@ namespace kvarts::kernels {
 
 /// Most warps of a block that encodes or decodes.
 inline constexpr int unit_warps = 4;
+inline constexpr int unit_threads = unit_warps * warp_lanes;
 
 /// Tokens that one warp owns: whole units of the packing, whole groups of tokens.
 template <codec_type Codec, packing Packing>
@@ -29,13 +30,13 @@ constexpr int unit_tokens(layout const& m) noexcept {
 }
 
 /// What a warp has in shared memory, by offsets from its begin: `rows`, the row of each token of
-/// its unit (int32, -1: none); `codes` `[unit, head_dim]`, as they are stored; `image`, the same
-/// packed; `staged`, numbers on their way to groups.
+/// its unit (int32, -1: none); `codes` `[unit, head_dim]`, as they are stored; then, in one place,
+/// `image`, the same packed, and numbers on their way to groups, which are done before.
 struct warp_memory {
   int unit = 1;
   int codes = 0;
   int image = 0;
-  int staged = 0;
+  int strip = 0;  ///< channels of a group of tokens that are there at once
   int bytes = 0;
 
   constexpr int warps() const noexcept {
@@ -44,24 +45,34 @@ struct warp_memory {
   }
 };
 
-/// Plans it; `staged_bytes` bytes for numbers. More than `default_shared_bytes` cannot be served.
+/// Distance of the tokens of a group in shared memory, in numbers: odd, so that lanes which read a
+/// channel meet different banks.
+constexpr int staged_pitch(int channels) noexcept { return channels | 1; }
+
+/// Plans it for a decoder, which has no numbers there, or an encoder. Where not even one warp fits
+/// into `default_shared_bytes`, `warps()` is 0.
 template <codec_type Codec, packing Packing>
-constexpr warp_memory plan_warp_memory(layout const& m, std::int64_t unit,
-                                       std::int64_t staged_bytes) noexcept {
-  constexpr std::int64_t most = std::int64_t{1} << 30;
+constexpr warp_memory plan_warp_memory(layout const& m, bool encodes) noexcept {
+  constexpr std::int64_t most = default_shared_bytes;
   warp_memory w;
-  w.unit = static_cast<int>(unit);
-  std::int64_t used = round_up(4 * unit, 16);
-  w.codes = static_cast<int>(used);
+  w.unit = unit_tokens<Codec, Packing>(m);
+  w.codes = static_cast<int>(std::min(round_up(4 * std::int64_t{w.unit}, 16), most));
+  std::int64_t codes = 0;
+  std::int64_t image = 0;
+  std::int64_t numbers = 0;
   if constexpr (!Codec::plain) {
-    used += round_up(unit * m.head_dim, 16);
-    w.image = static_cast<int>(std::min(used, most));
-    used +=
-        round_up(code_units<Packing>::bytes({m.tile_tokens, m.head_dim, Codec::bits}, w.unit), 16);
+    codes = round_up(std::int64_t{w.unit} * m.head_dim, 16);
+    image = code_units<Packing>::bytes({m.tile_tokens, m.head_dim, Codec::bits}, w.unit);
+    if (encodes && Codec::grouped_along == axis::channel) numbers = m.head_dim;
+    if (encodes && Codec::grouped_along == axis::token) {
+      std::int64_t const room = (most - w.codes - codes) / 4 / m.group;
+      w.strip = static_cast<int>(std::clamp<std::int64_t>(room - 1, 1, m.head_dim));
+      numbers = std::int64_t{m.group} * staged_pitch(w.strip);
+    }
   }
-  w.staged = static_cast<int>(std::min(used, most));
-  used += round_up(staged_bytes, 16);
-  w.bytes = static_cast<int>(std::min(used, most));
+  w.image = static_cast<int>(std::min(w.codes + codes, most));
+  w.bytes =
+      static_cast<int>(std::min(round_up(w.image + std::max(image, 4 * numbers), 16), 2 * most));
   return w;
 }
 
