@@ -8,6 +8,7 @@
 #include <kvarts/layout.hpp>
 #include <kvarts/status.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -100,8 +101,8 @@ struct view {
   }
 
   /// A reader's view of the same memory.
-  constexpr operator view<Codec, std::byte const, Packing>() const noexcept
-      requires(!std::is_const_v<Byte>) {
+  template <std::same_as<view<Codec, std::byte const, Packing>> To>
+  constexpr operator To() const noexcept requires(!std::is_const_v<Byte>) {
     return {data, map, table};
   }
 };
@@ -121,8 +122,8 @@ struct tensor_view {
     return data + map.codes.at(at.page, at.tile, head);
   }
 
-  constexpr operator tensor_view<std::byte const>() const noexcept
-      requires(!std::is_const_v<Byte>) {
+  template <std::same_as<tensor_view<std::byte const>> To>
+  constexpr operator To() const noexcept requires(!std::is_const_v<Byte>) {
     return {data, type, map, table};
   }
 };

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <kvarts/cuda/batch.hpp>
+#include <kvarts/cuda/gemv_plan.hpp>
 #include <kvarts/fragment.hpp>
 #include <kvarts/kernels/format.cuh>
 #include <kvarts/kernels/unroll.cuh>
@@ -13,9 +14,6 @@
 #include <bit>
 
 namespace kvarts::kernels {
-
-/// Warps of a block of threads.
-inline constexpr int gemv_warps = 4;
 
 /// Blocks that share a multiprocessor: as many as leave the registers that a shape needs.
 template <int HeadDim, int Tiles>

@@ -60,7 +60,7 @@ KVARTS_DEVICE void store_block_sums(float const* shared, pv_arguments const& a,
 
 /// Shared memory for the sums of a block's warps; the table of a codebook follows.
 template <int HeadDim, int Tiles>
-inline constexpr std::size_t sums_bytes = sizeof(float) * gemv_warps * 8 * Tiles * HeadDim;
+inline constexpr std::size_t sums_bytes = sizeof(float) * gemv_warps * 8 * Tiles* HeadDim;
 
 /// One part of the tokens of a sequence, one KV head, one group of 8 * Tiles columns.
 template <class Format, int HeadDim, int Block, int Tiles>
@@ -106,8 +106,10 @@ gemv_pv_kernel(pv_arguments a) {
   store_block_sums<HeadDim, columns>(shared, a, first_row, first_column);
 }
 
-/// Adds the parts of a query head up; zeros where a sequence is empty.
-KVARTS_KERNEL(128, 8)
+/// Adds the parts of a query head up; zeros where a sequence is empty. A template, so that more
+/// than one source may hold it.
+template <int Threads>
+KVARTS_KERNEL(Threads, 1024 / Threads)
 gemv_pv_merge_kernel(pv_merge_arguments a) {
   token_span const span = span_of(a.batch, block_index_y());
   std::int64_t const row = std::int64_t{block_index_y()} * a.query_heads + block_index();

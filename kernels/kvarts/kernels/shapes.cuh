@@ -39,10 +39,4 @@ constexpr bool has_value(values_list<Values...>, int value) noexcept {
   return ((Values == value) || ...);
 }
 
-/// Tiles of 8 query heads that a warp takes at once: two where a KV head serves more than 8 and
-/// registers suffice.
-constexpr int column_tiles_of(int head_dim, int shared) noexcept {
-  return shared > 8 && head_dim <= 128 ? 2 : 1;
-}
-
 }  // namespace kvarts::kernels
