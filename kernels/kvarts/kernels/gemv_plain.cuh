@@ -100,9 +100,8 @@ gemv_qk_plain_kernel(qk_arguments a) {
   score_columns columns[Tiles];
   unrolled<Tiles>([&](auto t) {
     query_column<HeadDim> column;
-    int const index = w.first_column + 8 * t + lane.g;
-    column.template load<row_channels<HeadDim>>(a.queries, first_row + index,
-                                                index < a.queries.shared, lane.r);
+    column.template load<row_channels<HeadDim>>(
+        find_query<HeadDim>(a.queries, first_row, w.first_column + 8 * t + lane.g), lane.r);
     bool const halfs = std::is_same_v<Value, half>;
     power_scale const s =
         halfs ? scale_to(column.largest(), query_exponent) : power_scale{1.0f, 1.0f};

@@ -5,9 +5,7 @@
 /// it works on one; warps never wait for each other.
 #pragma once
 
-#include <kvarts/kernels/blocks.cuh>
-#include <kvarts/kernels/fields.cuh>
-#include <kvarts/kernels/queries.cuh>
+#include <kvarts/kernels/key_scores.cuh>
 
 namespace kvarts::kernels {
 
@@ -44,99 +42,26 @@ KVARTS_DEVICE warp_work find_work(cuda::batch const& batch, int column_tiles) {
   return w;
 }
 
-/// Queries of a warp: `Tiles` tiles of 8 columns, and the start of their sums: what level `lowest`
-/// of every code adds, or with zero-points the plain sums of the queries, in the fields' units.
+/// Queries of a warp and where their scores go.
 template <class Format, int HeadDim, int Tiles>
 struct warp_queries {
-  static constexpr int group_steps =
-      Format::along == axis::channel ? Format::group / 16 : HeadDim / 16;
-  static constexpr int groups = (HeadDim / 16 + group_steps - 1) / group_steps;
-
-  query_operand<HeadDim> operand[Tiles];
+  key_queries<Format, HeadDim, Tiles> keys;
   score_columns columns[Tiles];
-  float_pair start[Tiles][groups];
 
   KVARTS_DEVICE void load(qk_arguments const& a, warp_work const& w, lane_place lane) {
     std::int64_t const first_row =
         std::int64_t{w.sequence} * a.queries.query_heads + std::int64_t{w.head} * a.queries.shared;
+    float const* rows[Tiles];
     unrolled<Tiles>([&](auto t) {
-      query_column<HeadDim> column;
-      int const index = w.first_column + 8 * t + lane.g;
-      column.load(a.queries, first_row + index, index < a.queries.shared, lane.r);
-      operand[t].pack(column);
+      rows[t] = find_query<HeadDim>(a.queries, first_row, w.first_column + 8 * t + lane.g);
+    });
+    keys.load(rows, a.values.lowest, lane.r);
+    unrolled<Tiles>([&](auto t) {
       columns[t].find(a.queries, first_row, w.first_column + 8 * t, lane.r, a.map.batch.max_tokens,
-                      operand[t].unscale * fields_of<Format>::unit);
-      constexpr float inverse_unit = 1.0f / fields_of<Format>::unit;
-      float const factor = Format::has_zero                        ? inverse_unit
-                           : Format::level_kind == levels::uniform ? a.values.lowest * inverse_unit
-                                                                   : 0.0f;
-      unrolled<groups>([&](auto group) {
-        constexpr int begin = group * group_steps;
-        constexpr int rest = HeadDim / 16 - begin;
-        constexpr int count = rest < group_steps ? rest : group_steps;
-        start[t][group] = sums_columns(operand[t].template sum<begin, count>() * factor, lane.r);
-      });
+                      keys.operand[t].unscale * fields_of<Format>::unit);
     });
   }
 };
-
-/// Adds the products of a group of steps of 16 tokens to `sums`.
-template <class Format, int HeadDim, int Tiles, int Half, int Begin, int Count>
-KVARTS_DEVICE void multiply_steps(std::uint32_t const* words, std::uint32_t const* table,
-                                  query_operand<HeadDim> const (&queries)[Tiles],
-                                  float (&sums)[Tiles][4]) {
-  using fields = fields_of<Format>;
-  unrolled<Count>([&](auto i) {
-    constexpr int step = Begin + i;
-    constexpr int field = Half * (HeadDim / 8) + 2 * step;
-    std::uint32_t a[4];
-    fields::template decode<field>(words, table, a[0], a[1]);
-    fields::template decode<field + 1>(words, table, a[2], a[3]);
-    unrolled<Tiles>([&](auto t) {
-      std::uint32_t const b[2] = {
-          scaled_operand<fields::factor_log2(field)>(queries[t].words[step][0]),
-          scaled_operand<fields::factor_log2(field + 1)>(queries[t].words[step][1])};
-      mma_f16(sums[t], a, b);
-    });
-  });
-}
-
-/// Scores of 16 tokens, in the fields' units; the key's scale is in them.
-template <class Format, int HeadDim, int Tiles, int Half>
-KVARTS_DEVICE void score_half(tile_place const& tile, std::uint32_t const* words,
-                              std::uint32_t const* table,
-                              warp_queries<Format, HeadDim, Tiles> const& q, float lowest, int g,
-                              float (&scores)[Tiles][4]) {
-  using queries = warp_queries<Format, HeadDim, Tiles>;
-  std::int64_t const slot = tile.slot + 16 * Half + g;
-  unrolled<queries::groups>([&](auto group) {
-    constexpr int begin = group * queries::group_steps;
-    constexpr int rest = HeadDim / 16 - begin;
-    constexpr int count = rest < queries::group_steps ? rest : queries::group_steps;
-    float sums[Tiles][4];
-    unrolled<Tiles>([&](auto t) {
-      float_pair const s = Format::has_zero ? float_pair{0.0f, 0.0f} : q.start[t][group];
-      sums[t][0] = sums[t][2] = s.low;
-      sums[t][1] = sums[t][3] = s.high;
-    });
-    multiply_steps<Format, HeadDim, Tiles, Half, begin, count>(words, table, q.operand, sums);
-    unrolled<2>([&](auto row) {
-      std::int64_t const index = (slot + 8 * row) * queries::groups + group;
-      group_values const v = load_group<Format>(tile, index, lowest);
-      unrolled<Tiles>([&](auto t) {
-        unrolled<2>([&](auto column) {
-          constexpr int at = 2 * row + column;
-          float total = sums[t][at] * v.scale;
-          if constexpr (Format::has_zero) {
-            float_pair const s = q.start[t][group];
-            total = fused(v.zero, column == 0 ? s.low : s.high, total);
-          }
-          scores[t][at] = group == 0 ? total : scores[t][at] + total;
-        });
-      });
-    });
-  });
-}
 
 /// Writes the scores of a lane's tokens 16 half + g and 16 half + g + 8 of a block.
 template <int Tiles>
@@ -180,7 +105,7 @@ gemv_qk_kernel(qk_arguments a) {
     if (ahead && block + w.stride < w.end) next = load(block + w.stride, next_words);
     unrolled<Block / 16>([&](auto half) {
       float scores[Tiles][4];
-      score_half<Format, HeadDim, Tiles, half>(tile, current, table, queries, a.values.lowest,
+      score_half<Format, HeadDim, Tiles, half>(tile, current, table, queries.keys, a.values.lowest,
                                                lane.g, scores);
       store_half(queries.columns, w.span, block * Block + 16 * half + lane.g, scores);
     });

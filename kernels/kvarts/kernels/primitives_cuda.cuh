@@ -87,6 +87,13 @@ KVARTS_DEVICE void mma_f16(float (&d)[4], std::uint32_t const (&a)[4],
 #endif
 }
 
+/// Transposes an 8 x 8 matrix of 16-bit values: lane 4 g + r has row g, columns 2r, 2r + 1.
+KVARTS_DEVICE std::uint32_t transpose_8x8(std::uint32_t v) {
+  std::uint32_t t;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(t) : "r"(v));
+  return t;
+}
+
 /// d += a b for bfloat16s; from sm_80 on.
 KVARTS_DEVICE void mma_bf16(float (&d)[4], std::uint32_t const (&a)[4],
                             std::uint32_t const (&b)[2]) {

@@ -18,6 +18,13 @@ struct query_rows {
   std::int32_t shared;  ///< query heads a KV head
 };
 
+/// The query of column `column` of a KV head, whose first query is row `first_row`; null where
+/// there is no head.
+template <int HeadDim>
+KVARTS_DEVICE float const* find_query(query_rows const& q, std::int64_t first_row, int column) {
+  return column < q.shared ? q.data + (first_row + column) * HeadDim : nullptr;
+}
+
 /// Largest magnitude of an operand's column lies below 2^(query_exponent + 1): its products with
 /// the fields' factors stay finite.
 inline constexpr int query_exponent = 8;
@@ -35,12 +42,12 @@ struct query_column {
   static constexpr int steps = HeadDim / 16;
   float values[steps][4];
 
-  /// Column g is query head `row`; a column without a head is zero.
+  /// `from` is the query of the column, zeros where it is null.
   template <class Channels = coded_channels>
-  KVARTS_DEVICE void load(query_rows const& q, std::int64_t row, bool exists, int r) {
-    float const* const from = q.data + row * HeadDim;
+  KVARTS_DEVICE void load(float const* from, int r) {
     unrolled<steps>([&](auto s) {
-      unrolled<4>([&](auto i) { values[s][i] = exists ? from[Channels::of(s, i, r)] : 0.0f; });
+      unrolled<4>(
+          [&](auto i) { values[s][i] = from != nullptr ? from[Channels::of(s, i, r)] : 0.0f; });
     });
   }
 
