@@ -48,6 +48,14 @@ problem explain_group(int group, int block) noexcept {
   return {};
 }
 
+/// Numbers of a plane that kernels load at once: at most the groups of a token.
+template <class Codec>
+int numbers_together(layout const& m) noexcept {
+  if (Codec::grouped_along != axis::channel) return 1;
+  std::int64_t const groups = ceil_div(m.head_dim, m.group);
+  return groups % 4 == 0 ? 4 : (groups % 2 == 0 ? 2 : 1);
+}
+
 /// The faults of a view's codes.
 template <class Codec, class Packing>
 problem explain_codes(view<Codec, std::byte const, Packing> const& codes,
@@ -62,8 +70,10 @@ problem explain_codes(view<Codec, std::byte const, Packing> const& codes,
       return {status::unsupported, "no kernel is compiled for tiles of {} tokens", m.tile_tokens};
     }
     if (auto const p = explain_group<Codec>(m.group, block)) return p;
-    if (auto const p = explain_alignment(m.scales, codes.data, b, Codec::scale_bytes)) return p;
-    if (auto const p = explain_alignment(m.zeros, codes.data, b, 2)) return p;
+    int const together = numbers_together<Codec>(m);
+    int const scales = together * Codec::scale_bytes;
+    if (auto const p = explain_alignment(m.scales, codes.data, b, scales)) return p;
+    if (auto const p = explain_alignment(m.zeros, codes.data, b, together * 2)) return p;
   }
   return explain_alignment(m.codes, codes.data, b, 16);
 }

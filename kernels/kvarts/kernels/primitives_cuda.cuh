@@ -67,6 +67,21 @@ KVARTS_DEVICE std::uint32_t load_once_4(std::byte const* from) {
   return v;
 }
 
+/// Global memory that more than one warp reads: 8, 4 or 2 aligned bytes.
+KVARTS_DEVICE void load_global_8(std::byte const* from, std::uint32_t& low, std::uint32_t& high) {
+  asm("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(low), "=r"(high) : "l"(from));
+}
+KVARTS_DEVICE std::uint32_t load_global_4(std::byte const* from) {
+  std::uint32_t v;
+  asm("ld.global.nc.u32 %0, [%1];" : "=r"(v) : "l"(from));
+  return v;
+}
+KVARTS_DEVICE std::uint16_t load_global_2(std::byte const* from) {
+  std::uint16_t v;
+  asm("ld.global.nc.u16 %0, [%1];" : "=h"(v) : "l"(from));
+  return v;
+}
+
 /// d += a b for halfs, sums in float32.
 KVARTS_DEVICE void mma_f16(float (&d)[4], std::uint32_t const (&a)[4],
                            std::uint32_t const (&b)[2]) {

@@ -146,6 +146,16 @@ KVARTS_DEVICE std::uint32_t load_once_4(std::byte const* from) {
   std::memcpy(&v, from, sizeof v);
   return v;
 }
+KVARTS_DEVICE void load_global_8(std::byte const* from, std::uint32_t& low, std::uint32_t& high) {
+  load_once_8(from, low, high);
+}
+KVARTS_DEVICE std::uint32_t load_global_4(std::byte const* from) { return load_once_4(from); }
+KVARTS_DEVICE std::uint16_t load_global_2(std::byte const* from) {
+  simt::check_global(from, 2);
+  std::uint16_t v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
 
 KVARTS_DEVICE void mma_f16(float (&d)[4], std::uint32_t const (&a)[4], std::uint32_t const (&b)[2],
                            std::source_location at = std::source_location::current()) {

@@ -105,14 +105,14 @@ struct value_sums {
 
   /// Scales of channels, shared by the block's tokens: they multiply the sums.
   KVARTS_DEVICE void add_token_groups(tile_place const& tile, std::uint32_t const* codes,
-                                      block_weights<Block, Tiles> const& weights,
-                                      std::int64_t group, float lowest, lane_place lane) {
+                                      block_weights<Block, Tiles> const& weights, int group,
+                                      float lowest, lane_place lane) {
     fit(weights, lane.r);
     std::uint32_t operand[Tiles][pairs];
     weights.pack(scales, operand);
     float all[Tiles][4] = {};
     add_ones(operand, all);
-    std::int64_t const index = tile.slot / group * HeadDim + lane.g;
+    std::int64_t const index = static_cast<std::uint32_t>(group * HeadDim + lane.g);
     unrolled<steps>([&](auto s) {
       float part[Tiles][4];
       unrolled<Tiles>([&](auto t) {
