@@ -18,5 +18,6 @@ void add_decode(CLI::App& program);
 void add_gemv(CLI::App& program);
 void add_calibrate(CLI::App& program);
 void add_eval(CLI::App& program);
+void add_tier(CLI::App& program);
 
 }  // namespace kvarts::tool

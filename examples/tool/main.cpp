@@ -36,14 +36,16 @@ void describe(CLI::App& program) {
   kvarts::tool::add_gemv(program);
   kvarts::tool::add_calibrate(program);
   kvarts::tool::add_eval(program);
+  kvarts::tool::add_tier(program);
 }
 
 /// What is wrong with a command line: the parser's words, and where to read more.
 int usage_error(CLI::App const& program, CLI::ParseError const& e) {
-  auto const chosen = program.get_subcommands();
-  if (!chosen.empty()) {
-    return fail(fmt::format("{}; see kvarts {} --help", e.what(), chosen.front()->get_name()), 2);
+  std::string chosen;  // with its subcommand, where it has one
+  for (auto apps = program.get_subcommands(); !apps.empty(); apps = apps[0]->get_subcommands()) {
+    chosen += apps[0]->get_name() + " ";
   }
+  if (!chosen.empty()) return fail(fmt::format("{}; see kvarts {}--help", e.what(), chosen), 2);
   auto const unknown = program.remaining();
   if (unknown.empty()) return fail("a command is missing; see kvarts --help", 2);
   return fail(fmt::format("unknown command {}; see kvarts --help",

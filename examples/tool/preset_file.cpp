@@ -2,6 +2,7 @@
 #include "preset_file.hpp"
 
 #include "file.hpp"
+#include "json_fields.hpp"
 #include "tool_error.hpp"
 #include "unknown_name.hpp"
 
@@ -43,62 +44,7 @@ std::vector<std::string> names_of(std::map<std::string, Value> const& values) {
   return names;
 }
 
-/// An object of the file, and where it stands: the beginning of sentences about it.
-class fields {
- public:
-  fields(json const& object, std::string where) : object_(object), where_(std::move(where)) {
-    if (!object.is_object()) fail("is no object");
-  }
-
-  [[noreturn]] void fail(std::string const& what) const {
-    throw tool_error(fmt::format("{} {}", where_, what));
-  }
-
-  void allow(std::vector<std::string> const& known) const {
-    for (auto const& [name, value] : object_.items()) {
-      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-      throw tool_error(
-          fmt::format("{}: {}", where_, unknown_name("field", name, known, "leave it out")));
-    }
-  }
-
-  bool has(char const* name) const { return object_.contains(name); }
-
-  json const& at(char const* name) const {
-    if (!has(name)) fail(fmt::format("has no \"{}\"", name));
-    return object_.at(name);
-  }
-
-  std::string text(char const* name) const {
-    json const& value = at(name);
-    if (!value.is_string() || value.get_ref<std::string const&>().empty()) {
-      fail(fmt::format("has a \"{}\" that is no text", name));
-    }
-    return value.get<std::string>();
-  }
-
-  int number(char const* name, std::int64_t least, std::int64_t most, int otherwise) const {
-    if (!has(name)) return otherwise;
-    json const& value = object_.at(name);
-    bool const fits =
-        value.is_number_integer() &&
-        (!value.is_number_unsigned() || value.get<std::uint64_t>() <= std::uint64_t{1} << 62) &&
-        value.get<std::int64_t>() >= least && value.get<std::int64_t>() <= most;
-    if (!fits) {
-      fail(fmt::format("has {} as \"{}\", not a whole number from {} to {}",
-                       value.is_number() ? value.dump() : "something else", name, least, most));
-    }
-    return value.get<int>();
-  }
-
-  std::string const& where() const { return where_; }
-
- private:
-  json const& object_;
-  std::string where_;
-};
-
-axis axis_of(fields const& side) {
+axis axis_of(json_fields const& side) {
   std::string const along = side.text("along");
   for (axis const a : {axis::row, axis::channel, axis::token}) {
     if (along == to_string(a)) return a;
@@ -109,7 +55,7 @@ axis axis_of(fields const& side) {
 template <class Transform>
 coding<Transform> read_side(json const& from, std::string where,
                             std::map<std::string, Transform> const& transforms) {
-  fields const side(from, std::move(where));
+  json_fields const side(from, std::move(where));
   side.allow({"codec", "along", "group", "transform"});
   std::string const name = side.text("codec");
   auto const known = codec_names();
@@ -130,7 +76,7 @@ coding<Transform> read_side(json const& from, std::string where,
       side.fail(fmt::format("has to say whether {} lies \"along\" channel or token", name));
     }
     result.codec = find_codec(name, *along);
-    result.group = side.number("group", 1, max_group, usual_group);
+    result.group = static_cast<int>(side.number("group", 1, max_group, usual_group));
   }
   if (!side.has("transform")) return result;
   std::string const transform = side.text("transform");
@@ -145,10 +91,11 @@ coding<Transform> read_side(json const& from, std::string where,
 }
 
 windows read_windows(json const& from, std::string where) {
-  fields const window(from, std::move(where));
+  json_fields const window(from, std::move(where));
   window.allow({"sink", "recent"});
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max() / 4;
-  return {window.number("sink", 0, most, 0), window.number("recent", 0, most, 0)};
+  return {static_cast<int>(window.number("sink", 0, most, 0)),
+          static_cast<int>(window.number("recent", 0, most, 0))};
 }
 
 template <class Transform>
@@ -159,7 +106,7 @@ void check_window(windows w, coding<Transform> const& c, std::string const& wher
 }
 
 runtime_preset read_preset(json const& from, std::string const& file) {
-  fields const all(from, file + ": a preset");
+  json_fields const all(from, file + ": a preset");
   all.allow({"name", "keys", "values", "windows"});
   runtime_preset preset;
   preset.name = all.text("name");

@@ -70,11 +70,7 @@ std::string choice_section(eval_result const& r) {
 }  // namespace
 
 std::string html_report(eval_result const& result) {
-  std::string page = fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<title>kvarts eval: {}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n",
-      escape_html(title_of(result)), style_sheet());
+  std::string page;
   page += header(result);
   if (result.presets.empty()) page += "<p>No preset was evaluated.</p>\n";
   page += output_error_section(result);
@@ -84,7 +80,7 @@ std::string html_report(eval_result const& result) {
   page += layer_section(result);
   page += channel_section(result);
   page += norm_section(result);
-  return page + "</main>\n</body>\n</html>\n";
+  return html_page("kvarts eval: " + title_of(result), page);
 }
 
 }  // namespace kvarts::tool

@@ -156,4 +156,13 @@ std::string legend_entry(std::string_view icon, std::string_view meaning) {
 
 std::string_view style_sheet() { return css; }
 
+std::string html_page(std::string_view title, std::string_view main, std::string_view rules) {
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>{}</title>\n<style>{}{}</style>\n</head>\n<body>\n<main>\n{}"
+      "</main>\n</body>\n</html>\n",
+      escape_html(title), style_sheet(), rules, main);
+}
+
 }  // namespace kvarts::tool

@@ -33,4 +33,8 @@ std::string legend_entry(std::string_view icon, std::string_view meaning);
 /// The style sheet of the page: light, dark, print.
 std::string_view style_sheet();
 
+/// A whole self-contained page: its title (escaped here), its main part (HTML) and rules for the
+/// style sheet that only this page needs.
+std::string html_page(std::string_view title, std::string_view main, std::string_view rules = {});
+
 }  // namespace kvarts::tool

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unknown_name.hpp"
 
-#include "tool_error.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -3,6 +3,8 @@
 /// What to say when a codec, preset, layer or tensor of some name does not exist.
 #pragma once
 
+#include "tool_error.hpp"
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,5 +19,18 @@ std::vector<std::string> near_names(std::string_view name, std::vector<std::stri
 /// names `advice` takes the place of the question.
 std::string unknown_name(std::string_view what, std::string_view name,
                          std::vector<std::string> const& known, std::string_view advice);
+
+/// The one of `all`, which have a `name` each, that is called so; throws `tool_error` (bad usage)
+/// with `unknown_name`'s sentence when there is none.
+template <class Range>
+auto const& find_named(Range const& all, std::string_view what, std::string_view name,
+                       std::string_view advice) {
+  std::vector<std::string> known;
+  for (auto const& one : all) {
+    if (one.name == name) return one;
+    known.emplace_back(one.name);
+  }
+  throw tool_error(unknown_name(what, name, known, advice), 2);
+}
 
 }  // namespace kvarts::tool

@@ -29,6 +29,10 @@
 #include <kvarts/scheme.hpp>
 #include <kvarts/status.hpp>
 #include <kvarts/tensor.hpp>
+#include <kvarts/tier/capacity.hpp>
+#include <kvarts/tier/geometry.hpp>
+#include <kvarts/tier/placement.hpp>
+#include <kvarts/tier/record.hpp>
 #include <kvarts/transform.hpp>
 #include <kvarts/view.hpp>
 #include <kvarts/window.hpp>

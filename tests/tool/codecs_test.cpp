@@ -114,7 +114,7 @@ TEST_CASE("kvarts codecs computes bits for other head dimensions") {
 TEST_CASE("every command has help, and the program a version") {
   CHECK_THAT(run_well({"--help"}), ContainsSubstring("encode"));
   CHECK_THAT(run_well({"--version"}), ContainsSubstring("kvarts 0."));
-  for (char const* command : {"codecs", "encode", "decode", "gemv", "calibrate", "eval"}) {
+  for (char const* command : {"codecs", "encode", "decode", "gemv", "calibrate", "eval", "tier"}) {
     CHECK_THAT(run_well({command, "--help"}), ContainsSubstring(std::string("kvarts ") + command));
   }
 }

@@ -4,12 +4,11 @@
 #include "report_parts.hpp"
 #include "report_style.hpp"
 #include "support/catch.hpp"
-#include "support/html_scan.hpp"
+#include "support/html_checks.hpp"
 
 #include <cmath>
 #include <limits>
 #include <random>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -21,31 +20,6 @@ using Catch::Matchers::ContainsSubstring;
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-
-/// What must hold for every page, whatever the data.
-void check_page(std::string const& page) {
-  CHECK(imbalance(page) == "");
-  CHECK(page.find("<script") == std::string::npos);
-  CHECK(page.find("src=") == std::string::npos);
-  CHECK(page.find("href=") == std::string::npos);
-  std::regex const non_finite("(^|[^a-z])-?(nan|inf)", std::regex::icase);
-  for (std::string const& tag : tags_of(page)) {
-    if (std::regex_search(tag, non_finite)) FAIL_CHECK("not finite: <" + tag + ">");
-  }
-  for (std::string const& svg : pictures_of(page)) {
-    CHECK(imbalance(svg + "</svg>") == "");
-    CHECK_THAT(svg, ContainsSubstring("role=\"img\""));
-    CHECK_THAT(svg, ContainsSubstring("<title id="));
-    CHECK_THAT(svg, ContainsSubstring("<desc id="));
-    for (std::string const& pair : overlapping_texts(svg)) FAIL_CHECK("texts overlap: " + pair);
-    std::string const view = attribute(svg.substr(0, svg.find('>')), "viewBox");
-    for (text_box const& t : texts_of(svg)) {
-      CAPTURE(t.text, view);
-      CHECK(t.left >= 0);
-      CHECK(t.right <= std::atof(view.substr(4).c_str()));
-    }
-  }
-}
 
 preset_result preset(std::string name, double k, double v, std::vector<double> const& output,
                      double kl) {

@@ -8,6 +8,7 @@
 #include <kvarts/cuda/gemv_plan.hpp>
 #include <kvarts/fragment.hpp>
 #include <kvarts/kernels/format.cuh>
+#include <kvarts/kernels/memory.cuh>
 #include <kvarts/kernels/unroll.cuh>
 #include <kvarts/layout.hpp>
 
@@ -170,9 +171,9 @@ KVARTS_DEVICE void load_block(tile_place const& tile, int lane, std::uint32_t (&
 template <class Stored>
 KVARTS_DEVICE float load_number(std::byte const* plane, std::int64_t index) {
   if constexpr (std::is_same_v<Stored, float>) {
-    return std::bit_cast<float>(load_global_4(plane + index * 4));
+    return load_aligned<float>(plane + index * 4);
   } else {
-    std::uint16_t const bits = load_global_2(plane + index * 2);
+    auto const bits = load_aligned<std::uint16_t>(plane + index * 2);
     if constexpr (std::is_same_v<Stored, half>) return half_to_float(bits);
     return std::bit_cast<float>(std::uint32_t{bits} << 16);
   }
@@ -181,20 +182,18 @@ KVARTS_DEVICE float load_number(std::byte const* plane, std::int64_t index) {
 /// `Count` stored numbers that follow each other, with as few loads as their bytes allow.
 template <class Stored, int Count>
 KVARTS_DEVICE void load_numbers(std::byte const* plane, std::int64_t first, float (&to)[Count]) {
-  constexpr int bytes = Count * static_cast<int>(sizeof(Stored));
-  if constexpr (std::is_same_v<Stored, half> && bytes % 4 == 0) {
-    std::uint32_t words[Count / 2];
-    std::byte const* const from = plane + first * 2;
-    if constexpr (bytes % 8 == 0) {
-      unrolled<Count / 4>(
-          [&](auto i) { load_global_8(from + i * 8, words[2 * i], words[2 * i + 1]); });
-    } else {
-      unrolled<Count / 2>([&](auto i) { words[i] = load_global_4(from + i * 4); });
-    }
-    unrolled<Count / 2>([&](auto i) {
-      float_pair const p = unpack_half2(words[i]);
-      to[2 * i] = p.low;
-      to[2 * i + 1] = p.high;
+  if constexpr (std::is_same_v<Stored, half> && Count % 2 == 0) {
+    constexpr int words = Count % 4 == 0 ? 2 : 1;
+    struct alignas(4 * words) chunk {
+      std::uint32_t w[words];
+    };
+    unrolled<Count / (2 * words)>([&](auto i) {
+      auto const loaded = load_aligned<chunk>(plane + (first + i * (2 * words)) * 2);
+      unrolled<words>([&](auto w) {
+        float_pair const p = unpack_half2(loaded.w[w]);
+        to[(i * words + w) * 2] = p.low;
+        to[(i * words + w) * 2 + 1] = p.high;
+      });
     });
   } else {
     unrolled<Count>([&](auto i) { to[i] = load_number<Stored>(plane, first + i); });

@@ -95,6 +95,11 @@ inline problem explain_alignment(plane const& p, std::byte const* data, cuda::ba
   return {};
 }
 
+inline problem unreadable_packing(int bits) noexcept {
+  return {status::unsupported,
+          "kernels read codes of {} bits in the fragment packing of their side: repack them", bits};
+}
+
 inline problem explain_head_dim(int head_dim) noexcept {
   if (has_value(head_dims{}, head_dim)) return {};
   return {status::unsupported, "no kernel is compiled for head_dim {}", head_dim};

@@ -91,13 +91,17 @@ struct table_fields {
 
 /// Bytes of shared memory that a format's table takes.
 template <class Format>
-inline constexpr std::size_t table_bytes =
-    Format::level_kind == levels::table ? std::size_t{4} << 2 * Format::bits : 0;
+inline constexpr std::size_t table_bytes = [] {
+  if constexpr (Format::plain)
+    return std::size_t{0};
+  else
+    return Format::level_kind == levels::table ? std::size_t{4} << 2 * Format::bits : 0;
+}();
 
 /// The fields of a format, whichever way it decodes.
 template <class Format>
 struct fields_of {
-  static constexpr bool looks_up = Format::level_kind == levels::table;
+  static constexpr bool looks_up = table_bytes<Format> != 0;
   using codes = code_fields<Format::bits>;
   using tables = table_fields<Format::bits>;
   static constexpr float unit = looks_up ? 1.0f : codes::unit;

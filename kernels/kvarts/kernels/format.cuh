@@ -24,12 +24,21 @@ enum class levels : std::uint8_t {
 /// (0: rows, or tokens, whose group length stays a value).
 template <int Bits, axis Along, levels Levels, class Scale, int Group = 0>
 struct coded_format {
+  static constexpr bool plain = false;
   static constexpr int bits = Bits;
   static constexpr axis along = Along;
   static constexpr levels level_kind = Levels;
   static constexpr int group = Group;
   static constexpr bool has_zero = Levels == levels::zero || Levels == levels::hybrid;
   using scale_type = Scale;
+};
+
+/// Plain 16-bit values.
+template <class Value>
+struct plain_format {
+  static constexpr bool plain = true;
+  static constexpr int bits = 16;
+  using value_type = Value;
 };
 
 /// How a quantizer's levels are told to kernels. Quantizers of users are uniform, or have a zero-

@@ -162,11 +162,7 @@ problem explain_gemv(operand side, view<Codec, std::byte const, Packing> const& 
   if constexpr (!Codec::plain) {
     bool readable = false;
     if constexpr (kernels::fragment_packing<Packing>) readable = Packing::side == side;
-    if (!readable) {
-      return {status::unsupported,
-              "kernels read codes of {} bits in the fragment packing of their side: repack them",
-              Codec::bits};
-    }
+    if (!readable) return kernels::unreadable_packing(Codec::bits);
   }
   if (auto const p = kernels::explain_codes(codes, b)) return p;
   if (auto const p = kernels::explain_heads(codes.map, query_heads)) return p;

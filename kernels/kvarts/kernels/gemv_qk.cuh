@@ -84,7 +84,7 @@ KVARTS_KERNEL(gemv_warps* warp_lanes, (gemv_blocks<HeadDim, Tiles>))
 gemv_qk_kernel(qk_arguments a) {
   constexpr int words = lane_words<Format::bits, HeadDim, Block>;
   // Elsewhere two blocks do not fit in registers.
-  constexpr bool ahead = words <= 24 && Format::along == axis::row;
+  constexpr bool ahead = words <= (Format::along == axis::row ? 24 : 12);
   auto* const table = reinterpret_cast<std::uint32_t*>(shared_memory());
   fields_of<Format>::prepare(table, a.values);
   warp_work const w = find_work<Block, 8 * Tiles>(a.map.batch, a.column_tiles);

@@ -14,6 +14,7 @@
 
 #define KVARTS_DEVICE __device__ __forceinline__
 #define KVARTS_KERNEL(threads, blocks) __global__ void __launch_bounds__(threads, blocks)
+#define KVARTS_NO_UNROLL _Pragma("unroll 1")
 #define KVARTS_UNROLL _Pragma("unroll")
 
 namespace kvarts::kernels {
@@ -64,21 +65,6 @@ KVARTS_DEVICE void load_once_8(std::byte const* from, std::uint32_t& low, std::u
 KVARTS_DEVICE std::uint32_t load_once_4(std::byte const* from) {
   std::uint32_t v;
   asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(v) : "l"(from));
-  return v;
-}
-
-/// Global memory that more than one warp reads: 8, 4 or 2 aligned bytes.
-KVARTS_DEVICE void load_global_8(std::byte const* from, std::uint32_t& low, std::uint32_t& high) {
-  asm("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(low), "=r"(high) : "l"(from));
-}
-KVARTS_DEVICE std::uint32_t load_global_4(std::byte const* from) {
-  std::uint32_t v;
-  asm("ld.global.nc.u32 %0, [%1];" : "=r"(v) : "l"(from));
-  return v;
-}
-KVARTS_DEVICE std::uint16_t load_global_2(std::byte const* from) {
-  std::uint16_t v;
-  asm("ld.global.nc.u16 %0, [%1];" : "=h"(v) : "l"(from));
   return v;
 }
 
@@ -285,6 +271,15 @@ KVARTS_DEVICE void bulk_copy(std::byte* shared, std::byte const* global, std::ui
       : "memory");
 #else
   __trap();
+#endif
+}
+
+/// Whether bulk copies are there, and better than 16 bytes at a time: from sm_90 on.
+KVARTS_DEVICE constexpr bool uses_bulk_copies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  return true;
+#else
+  return false;
 #endif
 }
 

@@ -20,6 +20,7 @@
 
 #define KVARTS_DEVICE inline
 #define KVARTS_KERNEL(threads, blocks) inline void
+#define KVARTS_NO_UNROLL 
 #define KVARTS_UNROLL
 
 namespace kvarts::kernels {
@@ -60,6 +61,8 @@ std::uint32_t ballot(bool value, std::source_location at);
 void multiply(float* d, std::uint32_t const* a, std::uint32_t const* b, product_of type,
               std::source_location at);
 void thread_fence();
+void before_atomic(void* at);
+void after_atomic(void* at);
 
 void copy_async(std::byte* shared, words4 const& data);
 void commit_copies();
@@ -69,6 +72,9 @@ void bulk_copy(std::byte* shared, std::byte const* global, std::uint32_t bytes,
 void mbarrier_init(std::uint64_t* barrier, std::uint32_t arrivals);
 void mbarrier_arrive(std::uint64_t* barrier, std::uint32_t expected_bytes);
 void mbarrier_wait(std::uint64_t* barrier, std::uint32_t parity, std::source_location at);
+
+/// What `uses_bulk_copies` answers: tests run kernels with both kinds of copies.
+inline bool bulk_copies = false;
 
 /// Throws `what` with the block and thread in front.
 [[noreturn]] void fault(char const* what);
@@ -89,6 +95,14 @@ T shuffle(T value, lane_source source, int operand, std::source_location at) {
   bits = shuffle(bits, source, operand, at);
   std::memcpy(&value, &bits, sizeof value);
   return value;
+}
+
+template <class T>
+T atomic_add(T* at, T n) {
+  before_atomic(at);
+  T const old = std::atomic_ref(*at).fetch_add(n, std::memory_order_relaxed);
+  after_atomic(at);
+  return old;
 }
 
 }  // namespace simt
@@ -146,16 +160,6 @@ KVARTS_DEVICE std::uint32_t load_once_4(std::byte const* from) {
   std::memcpy(&v, from, sizeof v);
   return v;
 }
-KVARTS_DEVICE void load_global_8(std::byte const* from, std::uint32_t& low, std::uint32_t& high) {
-  load_once_8(from, low, high);
-}
-KVARTS_DEVICE std::uint32_t load_global_4(std::byte const* from) { return load_once_4(from); }
-KVARTS_DEVICE std::uint16_t load_global_2(std::byte const* from) {
-  simt::check_global(from, 2);
-  std::uint16_t v;
-  std::memcpy(&v, from, sizeof v);
-  return v;
-}
 
 KVARTS_DEVICE void mma_f16(float (&d)[4], std::uint32_t const (&a)[4], std::uint32_t const (&b)[2],
                            std::source_location at = std::source_location::current()) {
@@ -164,6 +168,16 @@ KVARTS_DEVICE void mma_f16(float (&d)[4], std::uint32_t const (&a)[4], std::uint
 KVARTS_DEVICE void mma_bf16(float (&d)[4], std::uint32_t const (&a)[4], std::uint32_t const (&b)[2],
                             std::source_location at = std::source_location::current()) {
   simt::multiply(d, a, b, simt::product_of::bfloat16s, at);
+}
+
+KVARTS_DEVICE std::uint32_t transpose_8x8(
+    std::uint32_t v, std::source_location at = std::source_location::current()) {
+  int const row = lane_index() / 4;
+  int const first = lane_index() % 4 * 2;
+  std::uint32_t const low = shuffle(v, 4 * first + row / 2, at);
+  std::uint32_t const high = shuffle(v, 4 * (first + 1) + row / 2, at);
+  int const shift = row % 2 * 16;
+  return (low >> shift & 0xFFFFu) | (high >> shift & 0xFFFFu) << 16;
 }
 
 KVARTS_DEVICE float half_to_float(std::uint16_t bits) { return half::from_bits(bits); }
@@ -202,10 +216,10 @@ KVARTS_DEVICE float log2_approx(float x) {
 }
 
 KVARTS_DEVICE std::uint32_t atomic_add(std::uint32_t* at, std::uint32_t n) {
-  return std::atomic_ref(*at).fetch_add(n, std::memory_order_relaxed);
+  return simt::atomic_add(at, n);
 }
 KVARTS_DEVICE unsigned long long atomic_add(unsigned long long* at, unsigned long long n) {
-  return std::atomic_ref(*at).fetch_add(n, std::memory_order_relaxed);
+  return simt::atomic_add(at, n);
 }
 KVARTS_DEVICE void thread_fence() { simt::thread_fence(); }
 
@@ -234,5 +248,7 @@ KVARTS_DEVICE void bulk_copy(std::byte* shared, std::byte const* global, std::ui
                              std::uint64_t* barrier) {
   simt::bulk_copy(shared, global, bytes, barrier);
 }
+
+KVARTS_DEVICE bool uses_bulk_copies() { return simt::bulk_copies; }
 
 }  // namespace kvarts::kernels

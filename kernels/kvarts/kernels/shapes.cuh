@@ -25,6 +25,9 @@ template <int... Values>
 using values_list = std::integer_sequence<int, Values...>;
 
 using head_dims = values_list<KVARTS_HEAD_DIMS>;
+/// The head_dims of V beside one of K: the same, and 128 beside 192.
+template <int KeyDim>
+using value_dims = std::conditional_t<KeyDim == 192, values_list<192, 128>, values_list<KeyDim>>;
 using blocks = values_list<KVARTS_BLOCKS>;
 using channel_groups = values_list<KVARTS_CHANNEL_GROUPS>;
 

@@ -67,6 +67,17 @@ struct value_sums {
     });
   }
 
+  /// The same, onto the sums of a step.
+  template <int Step>
+  KVARTS_DEVICE static void multiply_into(std::uint32_t const* codes, std::uint32_t const* table,
+                                          std::uint32_t const (&weights)[Tiles][pairs],
+                                          float (&all)[Tiles][steps][4]) {
+    float to[Tiles][4];
+    unrolled<Tiles>([&](auto t) { unrolled<4>([&](auto i) { to[t][i] = all[t][Step][i]; }); });
+    multiply<Step>(codes, table, weights, to);
+    unrolled<Tiles>([&](auto t) { unrolled<4>([&](auto i) { all[t][Step][i] = to[t][i]; }); });
+  }
+
   /// `to` += sums of the weights, in every row.
   KVARTS_DEVICE static void add_ones(std::uint32_t const (&weights)[Tiles][pairs],
                                      float (&to)[Tiles][4]) {
@@ -95,24 +106,17 @@ struct value_sums {
     std::uint32_t operand[Tiles][pairs];
     weights.pack(scales, operand);
     if constexpr (Format::level_kind == levels::uniform) add_ones(operand, ones);
-    unrolled<steps>([&](auto s) {
-      float to[Tiles][4];
-      unrolled<Tiles>([&](auto t) { unrolled<4>([&](auto i) { to[t][i] = sums[t][s][i]; }); });
-      multiply<s>(codes, table, operand, to);
-      unrolled<Tiles>([&](auto t) { unrolled<4>([&](auto i) { sums[t][s][i] = to[t][i]; }); });
-    });
+    unrolled<steps>([&](auto s) { multiply_into<s>(codes, table, operand, sums); });
   }
 
-  /// Scales of channels, shared by the block's tokens: they multiply the sums.
-  KVARTS_DEVICE void add_token_groups(tile_place const& tile, std::uint32_t const* codes,
-                                      block_weights<Block, Tiles> const& weights, int group,
-                                      float lowest, lane_place lane) {
-    fit(weights, lane.r);
-    std::uint32_t operand[Tiles][pairs];
-    weights.pack(scales, operand);
+  /// Scales of channels, shared by the block's tokens, multiply the block's sums: group 0 of the
+  /// tile, one scale for each channel.
+  KVARTS_DEVICE static void multiply_groups(tile_place const& tile, std::uint32_t const* codes,
+                                            std::uint32_t const (&weights)[Tiles][pairs], int g,
+                                            float lowest, float (&all_sums)[Tiles][steps][4]) {
     float all[Tiles][4] = {};
-    add_ones(operand, all);
-    std::int64_t const index = static_cast<std::uint32_t>(group * HeadDim + lane.g);
+    add_ones(weights, all);
+    std::int64_t const first = static_cast<std::uint32_t>(g);
     unrolled<steps>([&](auto s) {
       float part[Tiles][4];
       unrolled<Tiles>([&](auto t) {
@@ -120,20 +124,31 @@ struct value_sums {
           part[t][i] = Format::has_zero ? 0.0f : all[t][i] * (lowest * inverse_unit);
         });
       });
-      multiply<s>(codes, nullptr, operand, part);
+      multiply<s>(codes, nullptr, weights, part);
       unrolled<2>([&](auto row) {
-        group_values const v = load_group<Format>(tile, index + 16 * s + 8 * row, lowest);
+        group_values const v = load_group<Format>(tile, first + (16 * s + 8 * row), lowest);
         unrolled<Tiles>([&](auto t) {
           unrolled<2>([&](auto column) {
             constexpr int at = 2 * row + column;
-            sums[t][s][at] = fused(part[t][at], v.scale, sums[t][s][at]);
-            if constexpr (Format::has_zero) {
-              sums[t][s][at] = fused(all[t][at], v.zero * inverse_unit, sums[t][s][at]);
-            }
+            float& sum = all_sums[t][s][at];
+            sum = fused(part[t][at], v.scale, sum);
+            if constexpr (Format::has_zero) sum = fused(all[t][at], v.zero * inverse_unit, sum);
           });
         });
       });
     });
+  }
+
+  KVARTS_DEVICE void add_token_groups(tile_place tile, std::uint32_t const* codes,
+                                      block_weights<Block, Tiles> const& weights, int group,
+                                      float lowest, lane_place lane) {
+    fit(weights, lane.r);
+    std::uint32_t operand[Tiles][pairs];
+    weights.pack(scales, operand);
+    auto const first = static_cast<std::uint32_t>(group * HeadDim);
+    tile.scales += first * std::uint32_t{sizeof(typename Format::scale_type)};
+    tile.zeros += first * 2;
+    multiply_groups(tile, codes, operand, lane.g, lowest, sums);
   }
 
   /// Scales of a token's groups of channels: they multiply its weights, group by group.
@@ -171,12 +186,7 @@ struct value_sums {
       }
       unrolled<group_steps>([&](auto i) {
         constexpr int s = group * group_steps + i;
-        if constexpr (s < steps) {
-          float to[Tiles][4];
-          unrolled<Tiles>([&](auto t) { unrolled<4>([&](auto k) { to[t][k] = sums[t][s][k]; }); });
-          multiply<s>(codes, nullptr, operand, to);
-          unrolled<Tiles>([&](auto t) { unrolled<4>([&](auto k) { sums[t][s][k] = to[t][k]; }); });
-        }
+        if constexpr (s < steps) multiply_into<s>(codes, nullptr, operand, sums);
       });
     });
   }

@@ -60,14 +60,28 @@ class warp_transform {
   }
 
   /// The rotation of rows that are coded.
-  KVARTS_DEVICE void rotate(float (&x)[row_slots]) const {
-    if (dense_ != nullptr) return multiply(x, head_dim_, 1);
+  KVARTS_DEVICE void rotate(float (&x)[row_slots]) const { rotate_by(x, forward_); }
+
+  /// The way back, of rows and of outputs.
+  KVARTS_DEVICE void unrotate(float (&x)[row_slots]) const {
+    if (dense_ != nullptr) return multiply(x, 1, head_dim_);
     if (rounds_ == 0) return;
-    for (int round = 0; round < rounds_; ++round) {
-      flip_signs(x, round);
+    for (int round = rounds_ - 1; round >= 0; --round) {
       butterflies(x);
+      flip_signs(x, round);
     }
-    scale(x, forward_);
+    scale(x, inverse_);
+  }
+
+  /// A query for products with coded rows; returns this lane's part of the bias q.center.
+  KVARTS_DEVICE float fold_query(int head, float (&x)[row_slots]) const {
+    float bias = 0.0f;
+    for_each_number([&](int d, int s) {
+      if (center_ != nullptr) bias = fused(x[s], center_[head * head_stride_ + d], bias);
+      if (norm_ != nullptr) x[s] = detail::multiply(x[s], norm_[head * head_stride_ + d]);
+    });
+    rotate_by(x, inverse_);
+    return bias;
   }
 
   /// Coded space to model space.
@@ -95,14 +109,14 @@ class warp_transform {
     return std::bit_cast<float>(static_cast<std::uint32_t>(127 + exponent) << 23);
   }
 
-  KVARTS_DEVICE void unrotate(float (&x)[row_slots]) const {
-    if (dense_ != nullptr) return multiply(x, 1, head_dim_);
+  KVARTS_DEVICE void rotate_by(float (&x)[row_slots], float factor) const {
+    if (dense_ != nullptr) return multiply(x, head_dim_, 1);
     if (rounds_ == 0) return;
-    for (int round = rounds_ - 1; round >= 0; --round) {
-      butterflies(x);
+    for (int round = 0; round < rounds_; ++round) {
       flip_signs(x, round);
+      butterflies(x);
     }
-    scale(x, inverse_);
+    scale(x, factor);
   }
 
   KVARTS_DEVICE void scale(float (&x)[row_slots], float factor) const {

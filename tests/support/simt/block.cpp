@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/simt/block.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <support/simt/block.hpp>
+#include <iterator>
 #include <utility>
 
 namespace kvarts::kernels::simt {
@@ -61,8 +63,11 @@ void block::run(place const& where, schedule const& order, std::function<void()>
   body_ = &body;
   running_block = this;
   while (alive_ > 0) {
-    if (ready_warps_ == 0) stop(deadlock());
-    switch_context(main_, next());
+    if (ready_warps_ != 0) {
+      switch_context(main_, next());
+    } else if (!deliver_bulk_copies()) {
+      stop(deadlock());
+    }
   }
   running_block = nullptr;
   if (tsan) retire_fibers();  // a thread of the next block is another thread
@@ -110,6 +115,8 @@ void block::add_threads() {
     t.waits_for = nullptr;
     t.copies.clear();
     t.committed_groups = 0;
+    t.has_fenced = false;
+    std::fill(std::begin(t.atomics), std::end(t.atomics), nullptr);
     if (!t.stack) t.stack.emplace(thread_main, &t);
   }
 }
@@ -202,20 +209,6 @@ void block::suspend(call const& c) {
 void block::wake(gpu_thread const& t) {
   warp_of(t.index).ready |= bit_of(t.index);
   ready_warps_ |= 1u << (t.index / warp_lanes);
-}
-
-bool block::has_waiters(std::uint64_t const* barrier) const {
-  return std::any_of(threads_.begin(), threads_.begin() + count_,
-                     [&](auto const& t) { return t->waits_for == barrier; });
-}
-
-void block::wake_waiters(std::uint64_t const* barrier) {
-  for (int i = 0; i < count_; ++i) {
-    gpu_thread& t = *threads_[static_cast<std::size_t>(i)];
-    if (t.waits_for != barrier) continue;
-    t.waits_for = nullptr;
-    wake(t);
-  }
 }
 
 void block::retire_fibers() {

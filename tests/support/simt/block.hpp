@@ -3,6 +3,11 @@
 /// A block of GPU threads: each a fiber, all on one thread of the CPU, one of them running.
 #pragma once
 
+#include "support/simt/block_memory.hpp"
+#include "support/simt/context.hpp"
+#include "support/simt/sanitizers.hpp"
+#include "support/simt/schedule.hpp"
+
 #include <kvarts/kernels/primitives.cuh>
 
 #include <exception>
@@ -10,10 +15,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <support/simt/block_memory.hpp>
-#include <support/simt/context.hpp>
-#include <support/simt/sanitizers.hpp>
-#include <support/simt/schedule.hpp>
 #include <vector>
 
 namespace kvarts::kernels::simt {
@@ -55,6 +56,9 @@ struct gpu_thread {
   std::uint64_t const* waits_for = nullptr;  // an mbarrier
   std::vector<copy_under_way> copies;
   int committed_groups = 0;
+  bool has_fenced = false;
+  void* atomics[8] = {};  // the last places, which a fence acquires
+  unsigned next_atomic = 0;
   std::optional<fiber> stack;
 };
 
@@ -94,7 +98,6 @@ class block {
   /// Wakes all that wait for an mbarrier.
   void wake_waiters(std::uint64_t const* barrier);
   std::vector<bulk_copy_under_way>& bulk_copies() { return bulk_copies_; }
-  bool has_waiters(std::uint64_t const* barrier) const;
 
  private:
   static void thread_main(void* t);
@@ -102,6 +105,8 @@ class block {
   void prepare(place const& where, schedule const& order);
   void add_threads();
   void leave(gpu_thread const& t);
+  /// Lets copies to some mbarrier arrive, now that no thread can go on otherwise.
+  bool deliver_bulk_copies();
   void stop(std::exception_ptr why);
   std::exception_ptr deadlock() const;
   context& next();

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/simt/block_memory.hpp"
+
+#include "support/simt/block.hpp"
+
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <support/simt/block.hpp>
-#include <support/simt/block_memory.hpp>
 
 namespace kvarts::kernels::simt {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the lanes of a warp compute together.
-#include <support/simt/block.hpp>
+#include "support/simt/block.hpp"
 
 namespace kvarts::kernels::simt {
 

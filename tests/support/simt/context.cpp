@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/simt/context.hpp"
+
+#include "support/simt/sanitizers.hpp"
+
 #include <boost/context/fixedsize_stack.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
 #include <memory>
-#include <support/simt/context.hpp>
-#include <support/simt/sanitizers.hpp>
 #include <type_traits>
 #include <utility>
 
 #if defined(KVARTS_SIMT_TSAN)
-/// A stack's history is faster to overwrite than to map anew.
-extern "C" char const* __tsan_default_options() { return "clear_shadow_mmap_threshold=1048576"; }
+/// A stack's history is faster to overwrite than to map anew; the threads that seem to run at the
+/// exit need no second to end.
+extern "C" char const* __tsan_default_options() {
+  return "clear_shadow_mmap_threshold=1048576:atexit_sleep_ms=0";
+}
 #endif
 
 namespace kvarts::kernels::simt {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous copies to shared memory. What is under way is poisoned, and arrives only when a
+// Asynchronous copies to shared memory. What is under way is poisoned, and arrives only when its
 // thread waits for it, which is as late as on any device.
+#include "support/simt/copies.hpp"
+
+#include "support/simt/block.hpp"
+
 #include <algorithm>
 #include <cstring>
-#include <support/simt/block.hpp>
-#include <support/simt/copies.hpp>
 
 namespace kvarts::kernels::simt {
 
@@ -57,6 +59,7 @@ void wait_copies(int pending) {
   for (copy_under_way const& c : t.copies) {
     if (waits_for(c)) write(c.to, &c.data, sizeof c.data);
   }
+  unwatched const scope;
   std::erase_if(t.copies, waits_for);
 }
 

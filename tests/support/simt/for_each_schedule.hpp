@@ -3,8 +3,8 @@
 /// Tests run every launch in three schedules.
 #pragma once
 
-#include <support/catch.hpp>
-#include <support/simt/schedule.hpp>
+#include "support/catch.hpp"
+#include "support/simt/schedule.hpp"
 
 namespace kvarts::kernels::simt {
 

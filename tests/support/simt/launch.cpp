@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deals the blocks of a launch out to threads of the CPU.
+#include "support/simt/block.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
-#include <support/simt/block.hpp>
 #include <thread>
 
 namespace kvarts::kernels::simt {
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::size_t most_shared_bytes = 227 * 1024;  // sm_90's
 constexpr unsigned most_blocks_y = 65535;
+constexpr std::size_t most_blocks_here = std::size_t{1} << 24;
 
 schedule schedule_now;
 
@@ -104,6 +106,8 @@ void check_launch(grid blocks, unsigned threads, std::size_t shared_bytes) {
   } else if (blocks.x > 0x7FFFFFFFu || blocks.y > most_blocks_y || blocks.z > most_blocks_y) {
     wrong = std::to_string(blocks.x) + " x " + std::to_string(blocks.y) + " x " +
             std::to_string(blocks.z) + " blocks, more than 2147483647 x 65535 x 65535";
+  } else if (static_cast<std::size_t>(blocks.x) * blocks.y > most_blocks_here / blocks.z) {
+    wrong = "more blocks than the emulator runs, 16777216";
   } else if (shared_bytes > most_shared_bytes) {
     wrong = std::to_string(shared_bytes) + " bytes of shared memory, more than 232448";
   }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers in shared memory that count arrivals and the bytes of bulk copies.
+#include "support/simt/block.hpp"
+#include "support/simt/copies.hpp"
+
+#include <algorithm>
 #include <cstring>
-#include <support/simt/block.hpp>
-#include <support/simt/copies.hpp>
 
 namespace kvarts::kernels::simt {
 
@@ -22,6 +24,7 @@ static_assert(sizeof(mbarrier) == sizeof(std::uint64_t));
 
 mbarrier load(std::uint64_t const* at) {
   check_shared(at, sizeof *at, sizeof *at, "uses an mbarrier");
+  note_read(at, sizeof *at);
   mbarrier b;
   unwatched const scope;
   std::memcpy(&b, at, sizeof b);
@@ -33,6 +36,11 @@ mbarrier load(std::uint64_t const* at) {
 void store(std::uint64_t* at, mbarrier const& b) {
   unwatched const scope;
   std::memcpy(at, &b, sizeof b);
+}
+
+/// Stands for the end of the phases of a parity. (ThreadSanitizer tells any two addresses apart.)
+void* end_of_phase(std::uint64_t* at, std::uint32_t parity) {
+  return reinterpret_cast<std::byte*>(at) + (parity & 1u);
 }
 
 /// Ends the phase when nothing is pending, `copies_arrive` or not.
@@ -58,6 +66,26 @@ void progress(std::uint64_t* at, bool copies_arrive) {
 
 }  // namespace
 
+bool block::deliver_bulk_copies() {
+  for (bulk_copy_under_way const& c : bulk_copies_) {
+    bool const awaited = std::any_of(threads_.begin(), threads_.begin() + count_,
+                                     [&](auto const& t) { return t->waits_for == c.barrier; });
+    if (!awaited) continue;
+    progress(c.barrier, true);
+    return true;
+  }
+  return false;
+}
+
+void block::wake_waiters(std::uint64_t const* barrier) {
+  for (int i = 0; i < count_; ++i) {
+    gpu_thread& t = *threads_[static_cast<std::size_t>(i)];
+    if (t.waits_for != barrier) continue;
+    t.waits_for = nullptr;
+    wake(t);
+  }
+}
+
 void mbarrier_init(std::uint64_t* barrier, std::uint32_t arrivals) {
   current_block();
   check_shared(barrier, sizeof *barrier, sizeof *barrier, "initializes an mbarrier");
@@ -70,7 +98,6 @@ void mbarrier_init(std::uint64_t* barrier, std::uint32_t arrivals) {
 }
 
 void mbarrier_arrive(std::uint64_t* barrier, std::uint32_t expected_bytes) {
-  note_read(barrier, sizeof *barrier);
   if (expected_bytes % unit != 0) fault("expects bytes that are not a multiple of 16");
   if (load(barrier).pending_arrivals == 0) progress(barrier, true);
   mbarrier b = load(barrier);
@@ -78,22 +105,19 @@ void mbarrier_arrive(std::uint64_t* barrier, std::uint32_t expected_bytes) {
   --b.pending_arrivals;
   b.pending_units = static_cast<std::int16_t>(b.pending_units + expected_bytes / unit);
   store(barrier, b);
-  release(barrier);
-  progress(barrier, current_block().has_waiters(barrier));
+  release(end_of_phase(barrier, b.phase));
+  progress(barrier, false);
 }
 
 void mbarrier_wait(std::uint64_t* barrier, std::uint32_t parity, std::source_location at) {
-  note_read(barrier, sizeof *barrier);
   block& all = current_block();
   gpu_thread& t = all.running();
   auto const is_over = [&] { return load(barrier).phase != (parity & 1u); };
   while (!is_over()) {
-    progress(barrier, true);
-    if (is_over()) break;
     t.waits_for = barrier;
     all.suspend({"mbarrier_wait", at});
   }
-  acquire(barrier);
+  acquire(end_of_phase(barrier, parity));
 }
 
 void bulk_copy(std::byte* shared, std::byte const* global, std::uint32_t bytes,
@@ -101,16 +125,13 @@ void bulk_copy(std::byte* shared, std::byte const* global, std::uint32_t bytes,
   check_shared(shared, bytes, unit, "copies");
   check_global(global, unit);
   if (bytes % unit != 0) fault("copies bytes in bulk that are not a multiple of 16");
-  note_read(barrier, sizeof *barrier);
-  load(barrier);
   note_read(global, bytes);
   poison(shared, bytes);
-  release(barrier);
+  release(end_of_phase(barrier, load(barrier).phase));
   {
     unwatched const scope;
     current_block().bulk_copies().push_back({shared, global, bytes, barrier});
   }
-  progress(barrier, current_block().has_waiters(barrier));
 }
 
 }  // namespace kvarts::kernels::simt

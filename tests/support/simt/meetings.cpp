@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where threads meet: barriers, and collectives, which the last lane to arrive computes.
+#include "support/simt/block.hpp"
+
 #include <bit>
-#include <support/simt/block.hpp>
 
 namespace kvarts::kernels::simt {
 
@@ -82,12 +83,6 @@ void block_barrier(std::source_location at) { current_block().meet_block({"block
 
 void warp_barrier(std::source_location at) {
   current_block().synchronize_warp({"warp_barrier", at});
-}
-
-void thread_fence() {
-  static std::uint64_t all_memory;
-  release(&all_memory);
-  acquire(&all_memory);
 }
 
 }  // namespace kvarts::kernels::simt

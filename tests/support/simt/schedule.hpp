@@ -3,11 +3,12 @@
 /// The order in which the emulator runs threads and blocks, and what it throws.
 #pragma once
 
+#include "support/random.hpp"
+
 #include <array>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
-#include <support/random.hpp>
 
 namespace kvarts::kernels::simt {
 
