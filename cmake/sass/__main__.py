@@ -14,6 +14,7 @@ import counts
 import cubins
 import listing
 import names
+import report
 import toolchain
 
 ARCHITECTURES = ("sm_80", "sm_90")
@@ -30,6 +31,8 @@ def arguments():
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all that was counted")
     parser.add_argument("--check", metavar="FILE", help="fail on a broken budget, as those in"
                         " bench/budgets.json")
+    parser.add_argument("--report", metavar="FILE", type=Path, help="write the kernels of head_dim"
+                        " 128, the notes of the budgets and the limits that are broken as Markdown")
     parser.add_argument("-D", dest="defines", metavar="SHAPES", action="append", default=[],
                         help="compile for fewer shapes, as KVARTS_HEAD_DIMS=64,128;"
                         " see kernels/kvarts/kernels/shapes.cuh")
@@ -143,6 +146,8 @@ def main():
     if options.json:
         options.json.write_text(json.dumps({"kernels": kernels}, indent=1) + "\n", encoding="utf-8")
     faults = budgets.in_memory(kernels) + budgets.broken(kernels, limits)
+    if options.report:
+        options.report.write_text(report.text(kernels, limits, faults), encoding="utf-8")
     for fault in faults:
         print(fault, file=sys.stderr)
     sys.exit(bool(faults))

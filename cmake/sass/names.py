@@ -40,8 +40,8 @@ def _format(text):
 
 def fields(shortened_name):
     """The fields that the name gives: `kind`, always, and those of the kernels that read codes:
-    for keys and values `k_bits`, `k_along`, `k_levels` and `v_...`, `bits` where both have the
-    same, `head_dim`, `tile` (tokens that a lane's words hold) and `gqa` (query heads of a KV head
+    for keys and values `k_bits`, `k_along`, `k_levels` and `v_...`, and where both have the same
+    `bits`, `along`, `levels`; `head_dim`, `tile` (tokens that a lane's words hold) and `gqa` (query heads of a KV head
     that a warp serves at most)."""
     base, arguments = split(shortened_name)
     found = _KERNEL.match(base)
@@ -55,8 +55,9 @@ def fields(shortened_name):
         return result
     for plane, of in zip({"gemv_qk": "k", "gemv_pv": "v"}.get(kind, "kv"), formats):
         result |= {f"{plane}_{key}": value for key, value in of.items()}
-    if len({x["bits"] for x in formats}) == 1:
-        result["bits"] = formats[0]["bits"]
+    for key, value in formats[0].items():
+        if all(of[key] == value for of in formats):
+            result[key] = value
     result["head_dim"], *middle, tiles = numbers
     return result | {"tile": middle[0] if middle else 16, "gqa": 8 * tiles}
 
