@@ -17,6 +17,7 @@ Usage: cmake/dev.sh COMMAND
   fuzz [SECONDS]   fuzz the file parsers side by side, 60 seconds unless told otherwise
   bench [ARG...]   run the benchmarks; arguments go to Google Benchmark
   sass [ARG...]    count the instructions of the CUDA kernels; see cmake/dev.sh sass --help
+  release          compile all CUDA kernels for all architectures (nvcc)
   format           format the sources with clang-format 14
 
 Debian packages that are missing are installed first, as root or through sudo.
@@ -57,10 +58,22 @@ demo() {
   echo "Open $PWD/report.html in a browser."
 }
 
+# nvcc, where it is: its kernels keep to their budgets, those of one head_dim here.
 test_release() {
   install_build_packages
   build release
   run_tests release
+  if find_nvcc; then
+    quietly sass -D KVARTS_HEAD_DIMS=128 -D KVARTS_BLOCKS=32 --check bench/budgets.json
+  fi
+}
+
+find_nvcc() { command -v nvcc || [[ -x /usr/local/cuda/bin/nvcc ]]; } >/dev/null
+
+release() {
+  install_build_packages
+  find_nvcc || fail "release needs nvcc 13"
+  build cuda
 }
 
 sanitize() {
@@ -132,7 +145,7 @@ format() {
 
 command=${1:-}
 case $command in
-  demo | test | sanitize | clang | format) (($# == 1)) || fail "$command takes no arguments" 2 ;;
+  demo | test | sanitize | clang | release | format) (($# == 1)) || fail "$command takes no arguments" 2 ;;
   fuzz) (($# <= 2)) || fail "fuzz takes one argument" 2 ;;
 esac
 case $command in
@@ -140,6 +153,7 @@ case $command in
   test) test_release ;;
   sanitize) sanitize ;;
   clang) test_clang ;;
+  release) release ;;
   fuzz) fuzz "${2:-60}" ;;
   bench) bench "${@:2}" ;;
   sass) sass "${@:2}" ;;

@@ -14,6 +14,7 @@ import counts
 import cubins
 import listing
 import names
+import report
 import toolchain
 
 ARCHITECTURES = ("sm_80", "sm_90")
@@ -30,7 +31,19 @@ def arguments():
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all that was counted")
     parser.add_argument("--check", metavar="FILE", help="fail on a broken budget, as those in"
                         " bench/budgets.json")
+    parser.add_argument("--report", metavar="FILE", type=Path, help="write the kernels of head_dim"
+                        " 128, the notes of the budgets and the limits that are broken as Markdown")
+    parser.add_argument("-D", dest="defines", metavar="SHAPES", action="append", default=[],
+                        help="compile for fewer shapes, as KVARTS_HEAD_DIMS=64,128;"
+                        " see kernels/kvarts/kernels/shapes.cuh")
     return parser.parse_args()
+
+
+def definitions(chosen):
+    """The compiler's flags for the shapes: those that kvarts::cuda has unless chosen."""
+    shapes = {"KVARTS_CHANNEL_GROUPS": "32"} | dict(x.partition("=")[::2] for x in chosen)
+    # nvcc splits a value at plain commas.
+    return [f"-D{name}={value}".replace(",", "\\,") for name, value in shapes.items()]
 
 
 def demangle(mangled):
@@ -56,20 +69,22 @@ def kernels_of(cubin, ptxas_output, arch, nvdisasm):
     return result
 
 
-def all_kernels(sources):
+def all_kernels(sources, flags):
     BUILD.mkdir(parents=True, exist_ok=True)
     nvcc, nvdisasm = toolchain.nvcc(BUILD), toolchain.nvdisasm(BUILD)
     changed = cubins.newest_header()
 
     def work(job):
         source, arch = job
-        cubin, said = cubins.compile_to_cubin(nvcc, source, arch, BUILD, changed)
+        cubin, said = cubins.compile_to_cubin(nvcc, source, arch, BUILD, changed, flags)
         return kernels_of(cubin, said, arch, nvdisasm)
 
     jobs = [(source, arch) for source in sources for arch in ARCHITECTURES]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        kernels = [kernel for found in pool.map(work, jobs) for kernel in found]
-    return sorted(kernels, key=lambda k: (k["kind"], k["name"], k["arch"]))
+        # A kernel that more than one source holds counts once.
+        kernels = {(kernel["kind"], kernel["name"], kernel["arch"]): kernel
+                   for found in pool.map(work, jobs) for kernel in found}
+    return [kernels[key] for key in sorted(kernels)]
 
 
 COLUMNS = {  # heading -> the cell of a kernel
@@ -124,13 +139,15 @@ def main():
     sources = options.sources or sorted(Path("kernels/instances").glob("*.cu"))
     if not sources:
         sys.exit("sass: there is no kernels/instances/*.cu")
-    kernels = all_kernels(sources)
+    kernels = all_kernels(sources, definitions(options.defines))
     if not kernels:
         sys.exit("sass: no kernel was compiled")
     print_table(kernels)
     if options.json:
         options.json.write_text(json.dumps({"kernels": kernels}, indent=1) + "\n", encoding="utf-8")
     faults = budgets.in_memory(kernels) + budgets.broken(kernels, limits)
+    if options.report:
+        options.report.write_text(report.text(kernels, limits, faults), encoding="utf-8")
     for fault in faults:
         print(fault, file=sys.stderr)
     sys.exit(bool(faults))

@@ -117,9 +117,9 @@ def main_loop(function):
     return None
 
 
-def stored_bits(bits, head_dim):
-    """Bits that a code takes in a tile, in which every lane owns whole words (head_dim codes)."""
-    return 32 * -(-head_dim * bits // 32) / head_dim
+def lane_bytes(bits, codes):
+    """Bytes that a lane's codes take: whole words."""
+    return 4 * -(-codes * bits // 32)
 
 
 def fields(function, named):
@@ -148,13 +148,13 @@ def _per_code(code, counted, named):
     head_dim = named.get("head_dim")
     if named["kind"] not in _READS_CODES or not (loads and planes and head_dim):
         return result
-    token_bits = sum(head_dim * stored_bits(bits, head_dim) for bits in planes)
-    tokens = sum(map(width, loads)) * LANES / token_bits
+    block = named.get("tile", TILE)
+    parts = [lane_bytes(bits, block * head_dim // LANES) for bits in planes]
+    tokens = block * sum(map(width, loads)) / 8 / sum(parts)
     codes = tokens * head_dim * len(planes)
-    tiles = tokens / TILE
-    tail = sum(int(head_dim * stored_bits(bits, head_dim)) // 8 % 16 for bits in planes)
+    tail = sum(part % 16 for part in parts)
     narrow = sum(width(x) // 8 for x in loads if width(x) < 128)
-    heads = tiles * -(-named.get("gqa", 1) // 8)
+    heads = tokens / TILE * -(-named.get("gqa", 1) // 8)
     return {
         "codes_per_iteration": codes,
         "tokens_per_iteration": tokens,
@@ -162,5 +162,5 @@ def _per_code(code, counted, named):
         "instructions_per_token": len(code) / tokens,
         "movm_per_tile": counted["movm"] / heads,
         "f2fp_per_tile": counted["f2fp"] / heads,
-        "narrow_code_bytes": max(0, narrow - tail * tiles),  # beyond the tail of each tile
+        "narrow_code_bytes": max(0, narrow - tail * tokens / block),  # beyond the tails
     }

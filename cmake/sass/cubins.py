@@ -24,12 +24,12 @@ def newest_header():
     return max((p.stat().st_mtime for p in headers), default=0)
 
 
-def compile_to_cubin(nvcc, source, arch, build, headers_changed):
+def compile_to_cubin(nvcc, source, arch, build, headers_changed, flags=()):
     """Returns (cubin, what ptxas printed); compiles only what is older than its sources or was
     compiled in another way."""
     cubin = build / f"{'_'.join(source.with_suffix('').parts).strip('/_')}.{arch}.cubin"
     log = cubin.with_suffix(".log")
-    command = [nvcc, f"-arch={arch}", *FLAGS, str(source), "-o", str(cubin)]
+    command = [nvcc, f"-arch={arch}", *FLAGS, *flags, str(source), "-o", str(cubin)]
     header = " ".join(command) + "\n"
     if cubin.exists() and log.exists():
         text = log.read_text()

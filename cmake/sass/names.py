@@ -3,39 +3,63 @@
 
 import re
 
-_N = r"(?:\(\w+\))?(?P<{}>\d+)[ul]*"  # a number as c++filt writes it: 3, 3u, 3ul, (type)3
-# codec<midrise<3>, ...>, codec<int8_head, ...> or identity<half>
-_KEYS = r"(?:codec<)?(?P<k_codec>\w+)(?:<" + _N.format("k_bits") + r"\b)?"
-_VALUES = _KEYS.replace("<k_", "<v_")
-_END = ", " + ", ".join(map(_N.format, ("head_dim", "tile", "gqa"))) + ">$"
+_KERNEL = re.compile(r"(?P<kind>attention|gemv_qk|gemv_pv|encode|decode|repack)_(?:\w+_)?kernel$")
+_NUMBER = re.compile(r"(?:\([\w ]+\))?(-?\d+)[ul]*$")  # as c++filt writes it: 3, 3u, 3ul, (type)3
+_AXES = ("row", "channel", "token")
+_LEVELS = ("uniform", "zero", "hybrid", "table")
+_PLAIN = {"bits": 16, "along": "row", "levels": "plain"}
 
-# The first pattern that a shortened name matches decides. Its groups become fields of the kernel,
-# numbers as integers: kind, k_codec, v_codec, k_bits, v_bits, head_dim, tile (tokens) and gqa. The
-# template arguments are the codecs, then the numbers of _END; `.*` skips the rest of a codec.
-PATTERNS = [re.compile(pattern) for pattern in (
-    rf"(?P<kind>attention)_kernel<{_KEYS}.*?>, {_VALUES}.*{_END}",
-    rf"(?P<kind>gemv_qk)_kernel<{_KEYS}.*{_END}",
-    rf"(?P<kind>gemv_pv)_kernel<{_VALUES}.*{_END}",
-    rf"(?P<kind>encode|decode|repack)_kernel<{_KEYS}.*>, {_N.format('head_dim')}\b",
-    r"(?P<kind>\w+?)(?:_kernel)?\b",
-)]
-BITS = {"int8_head": 8, "identity": 16}  # of the codecs that have none among their arguments
+
+def split(name):
+    """`name<a, b<c>>` -> ("name", ["a", "b<c>"])."""
+    base, bracket, rest = name.partition("<")
+    arguments, depth = [""], 0
+    for character in rest[:-1]:
+        depth += (character in "<(") - (character in ">)")
+        if character == "," and depth == 0:
+            arguments.append("")
+        else:
+            arguments[-1] += character
+    return base, [x.strip() for x in arguments] if bracket else []
+
+
+def _number(text):
+    found = _NUMBER.match(text)
+    return int(found.group(1)) if found else None
+
+
+def _format(text):
+    """What a template argument says of the codes: `coded_format<bits, axis, levels, scale, group>`,
+    the type of plain rows, or a view or a codec that holds such."""
+    base, arguments = split(text)
+    if base == "coded_format":
+        bits, along, levels = map(_number, arguments[:3])
+        return {"bits": bits, "along": _AXES[along], "levels": _LEVELS[levels]}
+    return _PLAIN if base in ("half", "bfloat16") else None
 
 
 def fields(shortened_name):
-    """The fields that the name gives; `kind` is always there."""
-    found = next(filter(None, (pattern.match(shortened_name) for pattern in PATTERNS)), None)
-    if found is None:
-        return {"kind": "other"}
-    result = {key: int(value) if value.isdigit() else value
-              for key, value in found.groupdict().items() if value is not None}
-    for plane in "kv":
-        codec = result.get(f"{plane}_codec")
-        if codec in BITS:
-            result.setdefault(f"{plane}_bits", BITS[codec])
-    if result.get("k_bits", result.get("v_bits")) == result.get("v_bits", result.get("k_bits")):
-        result |= {"bits": result[key] for key in ("k_bits", "v_bits") if key in result}
-    return result
+    """The fields that the name gives: `kind`, always, and those of the kernels that read codes:
+    for keys and values `k_bits`, `k_along`, `k_levels` and `v_...`, and where both have the same
+    `bits`, `along`, `levels`; `head_dim`, `tile` (tokens that a lane's words hold) and `gqa` (query heads of a KV head
+    that a warp serves at most)."""
+    base, arguments = split(shortened_name)
+    found = _KERNEL.match(base)
+    if base.endswith("_merge_kernel") or not found:
+        return {"kind": re.sub(r"_kernel$", "", base) or "other"}
+    kind = found.group("kind")
+    result = {"kind": kind}
+    formats = list(filter(None, map(_format, arguments)))
+    numbers = [x for x in map(_number, arguments) if x is not None]
+    if not formats or not numbers:
+        return result
+    for plane, of in zip({"gemv_qk": "k", "gemv_pv": "v"}.get(kind, "kv"), formats):
+        result |= {f"{plane}_{key}": value for key, value in of.items()}
+    for key, value in formats[0].items():
+        if all(of[key] == value for of in formats):
+            result[key] = value
+    result["head_dim"], *middle, tiles = numbers
+    return result | {"tile": middle[0] if middle else 16, "gqa": 8 * tiles}
 
 
 def shortened(demangled):

@@ -34,37 +34,48 @@ class Names(unittest.TestCase):
 
     def test_gemv(self):
         self.check(
-            "void kvarts::kernels::gemv_qk_kernel<kvarts::codec<kvarts::midrise<3>,"
-            " (kvarts::axis)0, 0>, 128, 32, 1>(kvarts::view<unsigned char const>, float*)",
-            "gemv_qk_kernel<codec<midrise<3>, (axis)0, 0>, 128, 32, 1>",
-            kind="gemv_qk", k_codec="midrise", k_bits=3, bits=3, head_dim=128, tile=32, gqa=1)
+            "void kvarts::kernels::gemv_qk_kernel<kvarts::kernels::coded_format<3, (kvarts::axis)0,"
+            " (kvarts::kernels::levels)0, kvarts::half, 0>, 128, 32, 1>(kvarts::kernels::"
+            "qk_arguments)",
+            "gemv_qk_kernel<coded_format<3, (axis)0, (levels)0, half, 0>, 128, 32, 1>",
+            kind="gemv_qk", k_bits=3, k_along="row", k_levels="uniform", bits=3, along="row",
+            levels="uniform", head_dim=128,
+            tile=32, gqa=8)
         self.check(
-            "void gemv_pv_kernel<kvarts::codec<kvarts::symmetric<2, (kvarts::range)1>,"
-            " (kvarts::axis)2, 32>, 80, 32, 71>(int)",
-            "gemv_pv_kernel<codec<symmetric<2, (range)1>, (axis)2, 32>, 80, 32, 71>",
-            kind="gemv_pv", v_codec="symmetric", v_bits=2, bits=2, head_dim=80, tile=32, gqa=71)
+            "void kvarts::kernels::gemv_pv_kernel<kvarts::kernels::coded_format<2, (kvarts::axis)2,"
+            " (kvarts::kernels::levels)2, kvarts::half, 0>, 80, 16, 2>(int)",
+            "gemv_pv_kernel<coded_format<2, (axis)2, (levels)2, half, 0>, 80, 16, 2>",
+            kind="gemv_pv", v_bits=2, v_along="token", v_levels="hybrid", bits=2,
+            along="token", levels="hybrid", head_dim=80,
+            tile=16, gqa=16)
 
-    def test_codecs_without_a_number(self):
-        self.check("void gemv_qk_kernel<kvarts::identity<__half>, 64, 32, 8>()",
-                   "gemv_qk_kernel<identity<__half>, 64, 32, 8>",
-                   kind="gemv_qk", k_codec="identity", k_bits=16, bits=16, head_dim=64, tile=32,
-                   gqa=8)
-        self.check("void gemv_qk_kernel<kvarts::codec<kvarts::int8_head, (kvarts::axis)0, 0>,"
-                   " 64, 32, 8>()", "gemv_qk_kernel<codec<int8_head, (axis)0, 0>, 64, 32, 8>",
-                   kind="gemv_qk", k_codec="int8_head", k_bits=8, bits=8, head_dim=64, tile=32,
-                   gqa=8)
+    def test_ways_to_the_same_product(self):
+        self.check("void gemv_qk_tokens_kernel<coded_format<2, (axis)2, (levels)1, half, 0>, 128,"
+                   " 32, 1>()",
+                   "gemv_qk_tokens_kernel<coded_format<2, (axis)2, (levels)1, half, 0>, 128, 32, 1>",
+                   kind="gemv_qk", k_bits=2, k_along="token", k_levels="zero", bits=2,
+                   along="token", levels="zero", head_dim=128, tile=32, gqa=8)
+        self.check("void gemv_pv_plain_kernel<kvarts::bfloat16, 64, 2>()",
+                   "gemv_pv_plain_kernel<bfloat16, 64, 2>", kind="gemv_pv", v_bits=16,
+                   v_along="row", v_levels="plain", bits=16, along="row",
+                   levels="plain", head_dim=64, tile=16, gqa=16)
 
-    def test_attention_on_two_codecs(self):
-        self.check("void attention_kernel<kvarts::codec<kvarts::midrise<3>, (kvarts::axis)0, 0>,"
-                   " kvarts::codec<kvarts::midrise<2>, (kvarts::axis)0, 0>, 128, 32, 4>(int)",
-                   "attention_kernel<codec<midrise<3>, (axis)0, 0>, codec<midrise<2>, (axis)0, 0>,"
-                   " 128, 32, 4>", kind="attention", k_codec="midrise", v_codec="midrise", k_bits=3,
-                   v_bits=2, head_dim=128, tile=32, gqa=4)
+    def test_attention_on_two_formats(self):
+        keys = "coded_format<3, (axis)1, (levels)0, half, 32>"
+        values = "coded_format<2, (axis)0, (levels)3, float, 0>"
+        self.check(f"void attention_kernel<{keys}, {values}, 128, 32, 1>(int)",
+                   f"attention_kernel<{keys}, {values}, 128, 32, 1>", kind="attention", k_bits=3,
+                   k_along="channel", k_levels="uniform", v_bits=2, v_along="row",
+                   v_levels="table", head_dim=128, tile=32, gqa=8)
 
     def test_others(self):
         self.check("(anonymous namespace)::norms(float const*, void (*)(int))", "norms",
                    kind="norms")
         self.check("void kvarts::merge_kernel<128u>(float*)", "merge_kernel<128u>", kind="merge")
+        self.check("void gemv_pv_merge_kernel<128>(int)", "gemv_pv_merge_kernel<128>",
+                   kind="gemv_pv_merge")
+        self.check("void encode_kernel<view<codec<midrise<3> > > >(int)",
+                   "encode_kernel<view<codec<midrise<3> > > >", kind="encode")
 
 
 class Resources(unittest.TestCase):
@@ -97,6 +108,9 @@ class Limits(unittest.TestCase):
         self.assertEqual(len(self.broken(max_instructions_per_token=11)), 1)
         self.assertEqual(len(self.broken(max_registres=11)), 1)
 
+    def test_notes_choose_nothing(self):
+        self.assertEqual(len(self.broken(note="why", max_registers=1)), 1)
+
     def test_local_memory(self):
         self.assertEqual(budgets.in_memory([KERNEL]), [])
         for field in ("spill_bytes", "local_bytes", "local_accesses"):
@@ -115,8 +129,8 @@ class Limits(unittest.TestCase):
     def test_the_shipped_ones(self):
         shipped = budgets.read(Path(__file__).parents[2] / "bench/budgets.json")
         for bits, limit in ((2, 0.6), (3, 0.75), (4, 0.66), (8, 0.55)):
-            kernel = {"name": "k", "arch": "a", "kind": "gemv_qk", "k_codec": "midrise",
-                      "bits": bits, "head_dim": 128, "gqa": 8, "registers": 128, "shfl": 0,
+            kernel = {"name": "k", "arch": "a", "kind": "gemv_qk", "along": "row",
+                      "levels": "uniform", "tile": 32, "bits": bits, "head_dim": 128, "gqa": 8, "registers": 128, "shfl": 0,
                       "i2f": 0, "f2i": 0, "f2f": 0, "rcp": 0, "calls": 0, "barriers": 0,
                       "inner_loops": 0,
                       "movm_per_tile": 4, "f2fp_per_tile": 4, "narrow_code_bytes": 0,

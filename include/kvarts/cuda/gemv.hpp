@@ -9,12 +9,12 @@
 #pragma once
 
 #include <kvarts/cuda/batch.hpp>
+#include <kvarts/cuda/gemv_plan.hpp>
 #include <kvarts/cuda/runtime.hpp>
 #include <kvarts/fragment.hpp>
 #include <kvarts/view.hpp>
 
 #include <cstddef>
-#include <cstdint>
 
 namespace kvarts::cuda {
 
@@ -39,16 +39,6 @@ template <codec_type Codec, packing Packing>
 cudaError_t gemv_qk(view<Codec, std::byte const, Packing> keys, batch const& b, int query_heads,
                     float const* queries, float const* bias, float* scores,
                     cudaStream_t stream) noexcept;
-
-/// How the tokens of p.V are split over the device, and the scratch memory that takes.
-struct gemv_plan {
-  std::int32_t splits = 1;
-  std::size_t scratch_bytes = 0;  ///< of device memory, for each launch that may run at a time
-};
-
-/// A plan that keeps all multiprocessors busy; depends on sizes alone, not on lengths.
-gemv_plan plan_gemv_pv(layout const& values, batch const& b, int query_heads,
-                       int multiprocessors) noexcept;
 
 /// Weighted sums of coded values, in coded space: `output[i, h]` = sum over t of
 /// `p[i, h, t - begins[i]]` v^[t], `p` `[sequences, query_heads, max_tokens]`, `output` float32

@@ -58,7 +58,7 @@ KVARTS_DEVICE void copy_block(std::byte* to, std::uint64_t* arrival, block_map c
   tile_place const tile = find_tile(m, sequence, head, token);
   copy_run<staged::code_bytes>(
       to, tile.codes + std::int64_t{tile.slot / Block} * staged::code_bytes, arrival);
-  int const first = Format::along == axis::token ? tile.slot / m.group * HeadDim
+  int const first = Format::along == axis::token ? (tile.slot >> m.group_log2) * HeadDim
                                                  : tile.slot * (staged::parameters / Block);
   constexpr int scale_size = sizeof(typename Format::scale_type);
   copy_run<staged::scale_bytes>(to + staged::code_bytes, tile.scales + first * scale_size, arrival);

@@ -44,6 +44,11 @@ struct power_scale {
   float inverse;
 };
 
+/// 1 / p of a power of two between 2^-126 and 2^126.
+KVARTS_DEVICE float inverse_power(float p) {
+  return std::bit_cast<float>(0x7F000000u - std::bit_cast<std::uint32_t>(p));
+}
+
 KVARTS_DEVICE power_scale scale_to(float largest, int exponent) {
   int const found = static_cast<int>(std::bit_cast<std::uint32_t>(largest) >> 23) - 127;
   int shift = largest > 0.0f ? exponent - found : 0;

@@ -28,6 +28,9 @@ inline problem explain_batch(layout const& m, cuda::batch const& b) noexcept {
   if (b.max_tokens < 0) {
     return {status::bad_tokens, "max_tokens is {}, below 0", b.max_tokens};
   }
+  if (b.max_tokens >> 31 != 0) {
+    return {status::unsupported, "kernels count fewer than 2^31 tokens, not {}", b.max_tokens};
+  }
   if (b.sequences > 0 && b.ends == nullptr) {
     return {status::bad_tokens, "the {} sequences have no ends", b.sequences};
   }
@@ -65,10 +68,22 @@ inline problem explain_tiles(layout const& m) noexcept {
   return {};
 }
 
+/// Kernels multiply 32-bit strides of tiles and of pages with 32-bit indexes.
+inline problem explain_strides(plane const& p) noexcept {
+  for (std::int64_t const n : {p.tile_stride, p.page_stride}) {
+    if (n < 0 || n >> 32 != 0) {
+      return {status::unsupported, "kernels step by less than 2^32 bytes from tile to tile, not {}",
+              n};
+    }
+  }
+  return {};
+}
+
 /// All parts of a plane begin at multiples of `alignment` bytes.
 inline problem explain_alignment(plane const& p, std::byte const* data, cuda::batch const& b,
                                  int alignment) noexcept {
   if (p.bytes == 0) return {};
+  if (auto const fault = explain_strides(p)) return fault;
   auto const address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data));
   for (std::int64_t const n : {address + p.offset, p.tile_stride, p.head_stride, p.page_stride,
                                b.block_tables == nullptr ? b.sequence_stride : 0}) {

@@ -9,6 +9,7 @@
 
 #include <kvarts/fragment.hpp>
 #include <kvarts/kernels/format.cuh>
+#include <kvarts/kernels/memory.cuh>
 #include <kvarts/kernels/unroll.cuh>
 
 namespace kvarts::kernels {
@@ -79,13 +80,17 @@ struct table_fields {
     std::uint32_t codes[2];
     code_fields<Bits>::template decode<Field>(words, codes[0], codes[1]);
     constexpr int at = code_fields<Bits>::position(Field);
-    class0 = table[pair_index(codes[0] >> at)];
-    class1 = table[pair_index(codes[1] >> at)];
+    class0 = entry<at>(table, codes[0]);
+    class1 = entry<at>(table, codes[1]);
   }
 
  private:
-  KVARTS_DEVICE static std::uint32_t pair_index(std::uint32_t codes) {
-    return (codes | codes >> (16 - Bits)) & (entries - 1);
+  /// The levels of the two codes at bits `At` and `At` + 16: a product leaves low + high 2^Bits in
+  /// its upper half, so that a pair costs one shift more than its code does.
+  template <int At>
+  KVARTS_DEVICE static std::uint32_t entry(std::uint32_t const* table, std::uint32_t codes) {
+    std::uint32_t const offset = codes * (4u << 16 | 4u << Bits) >> (16 + At);
+    return load_aligned<std::uint32_t>(reinterpret_cast<std::byte const*>(table) + offset);
   }
 };
 

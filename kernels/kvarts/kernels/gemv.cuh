@@ -11,8 +11,6 @@
 #include <kvarts/kernels/gemv_qk_tokens.cuh>
 #include <kvarts/kernels/launch.cuh>
 
-#include <algorithm>
-
 namespace kvarts::kernels {
 
 /// A packing that tensor cores read.
@@ -31,15 +29,31 @@ constexpr int block_of(layout const& m) noexcept {
   }
 }
 
-inline problem explain_group(codec_info const& c, int group, int block) noexcept {
-  if (c.grouped_along == axis::channel && !has_value(channel_groups{}, group)) {
+/// Lengths of groups along channels: that of a codec with one of its own, else all that are
+/// compiled.
+template <class Codec>
+using channel_groups_of =
+    std::conditional_t<Codec::group == dynamic_group, channel_groups, values_list<Codec::group>>;
+
+template <class Codec>
+problem explain_group(int group, int block) noexcept {
+  constexpr axis along = Codec::grouped_along;
+  if (along == axis::channel && !has_value(channel_groups_of<Codec>{}, group)) {
     return {status::unsupported, "no kernel is compiled for groups of {} channels", group};
   }
-  if (c.grouped_along == axis::token && group % block != 0) {
+  if (along == axis::token && group % block != 0) {
     return {status::unsupported, "kernels read blocks of {} tokens: groups of {} cut them", block,
             group};
   }
   return {};
+}
+
+/// Numbers of a plane that kernels load at once: at most the groups of a token.
+template <class Codec>
+int numbers_together(layout const& m) noexcept {
+  if (Codec::grouped_along != axis::channel) return 1;
+  std::int64_t const groups = ceil_div(m.head_dim, m.group);
+  return groups % 4 == 0 ? 4 : (groups % 2 == 0 ? 2 : 1);
 }
 
 /// The faults of a view's codes.
@@ -55,9 +69,11 @@ problem explain_codes(view<Codec, std::byte const, Packing> const& codes,
     if (!has_value(blocks{}, block)) {
       return {status::unsupported, "no kernel is compiled for tiles of {} tokens", m.tile_tokens};
     }
-    if (auto const p = explain_group(info_of<Codec>(), m.group, block)) return p;
-    if (auto const p = explain_alignment(m.scales, codes.data, b, Codec::scale_bytes)) return p;
-    if (auto const p = explain_alignment(m.zeros, codes.data, b, 2)) return p;
+    if (auto const p = explain_group<Codec>(m.group, block)) return p;
+    int const together = numbers_together<Codec>(m);
+    int const scales = together * Codec::scale_bytes;
+    if (auto const p = explain_alignment(m.scales, codes.data, b, scales)) return p;
+    if (auto const p = explain_alignment(m.zeros, codes.data, b, together * 2)) return p;
   }
   return explain_alignment(m.codes, codes.data, b, 16);
 }
@@ -78,7 +94,7 @@ template <class Codec, class Packing, class F>
 void visit_format(layout const& m, F&& f) {
   visit_value(blocks{}, block_of<Codec, Packing>(m), [&](auto block) {
     if constexpr (Codec::grouped_along == axis::channel) {
-      visit_value(channel_groups{}, m.group,
+      visit_value(channel_groups_of<Codec>{}, m.group,
                   [&](auto group) { f(std::type_identity<format_of<Codec, group>>{}, block); });
     } else {
       f(std::type_identity<format_of<Codec>>{}, block);
@@ -130,14 +146,11 @@ cudaError_t launch_pv(pv_arguments const& a, layout const& m, int shared, launch
   return code;
 }
 
-/// Groups of columns that the query heads of a KV head make.
-inline int column_groups(layout const& m, int query_heads) noexcept {
-  int const shared = query_heads / m.heads;
-  return static_cast<int>(ceil_div(shared, 8 * column_tiles_of(m.head_dim, shared)));
-}
-
 /// Blocks of tokens for each warp of q.K^T: enough to pay for the queries' way into registers.
 inline constexpr int qk_blocks_per_warp = 4;
+
+/// Threads that add up the parts of p.V for one query head.
+inline constexpr int merge_threads = 128;
 
 }  // namespace kvarts::kernels
 
@@ -178,24 +191,6 @@ cudaError_t gemv_qk(view<Codec, std::byte const, Packing> keys, batch const& b, 
   return launch_qk<Codec, Packing>(a, m, shared, shape, stream);
 }
 
-inline gemv_plan plan_gemv_pv(layout const& values, batch const& b, int query_heads,
-                              int multiprocessors) noexcept {
-  using namespace kernels;
-  int const shared = values.heads > 0 ? query_heads / values.heads : 0;
-  if (shared < 1 || b.sequences < 1) return {};
-  std::int64_t const parts =
-      std::int64_t{values.heads} * column_groups(values, query_heads) * b.sequences;
-  // Four thread blocks on each multiprocessor; a part of fewer than 4 blocks of 32 tokens a warp
-  // costs more to merge than to read.
-  std::int64_t const wanted = ceil_div(std::int64_t{4} * multiprocessors, parts);
-  std::int64_t const most = std::max<std::int64_t>(b.max_tokens / (gemv_warps * 4 * 32), 1);
-  auto const splits = static_cast<std::int32_t>(std::clamp<std::int64_t>(wanted, 1, most));
-  std::size_t const part = sizeof(float) * static_cast<std::size_t>(b.sequences) *
-                           static_cast<std::size_t>(query_heads) *
-                           static_cast<std::size_t>(values.head_dim);
-  return {splits, splits > 1 ? part * static_cast<std::size_t>(splits) : 0};
-}
-
 template <codec_type Codec, packing Packing>
 cudaError_t gemv_pv(view<Codec, std::byte const, Packing> values, batch const& b, int query_heads,
                     float const* p, float* output, gemv_plan const& plan, void* scratch,
@@ -226,8 +221,8 @@ cudaError_t gemv_pv(view<Codec, std::byte const, Packing> values, batch const& b
   launch_shape merge;
   merge.blocks = static_cast<unsigned>(query_heads);
   merge.blocks_y = static_cast<unsigned>(b.sequences);
-  merge.threads = 128;
-  return launch(gemv_pv_merge_kernel, merge, stream,
+  merge.threads = merge_threads;
+  return launch(gemv_pv_merge_kernel<merge_threads>, merge, stream,
                 pv_merge_arguments{b, split ? parts : output, output, plan.splits, query_heads,
                                    m.head_dim, block_of<Codec, Packing>(m)});
 }

@@ -30,16 +30,16 @@ struct pv_merge_arguments {
 
 /// Blocks of a sequence that one of `splits` parts works on.
 struct split_span {
-  std::int64_t first;
-  std::int64_t end;
+  int first;
+  int end;
 };
 
 KVARTS_DEVICE split_span find_split(token_span span, int block, int splits, int index) {
   if (span.end <= span.begin) return {0, 0};
-  std::int64_t const first = span.begin / block;
-  std::int64_t const end = (span.end + block - 1) / block;
-  std::int64_t const each = (end - first + splits - 1) / splits;
-  std::int64_t const begin = first + each * index;
+  int const first = static_cast<int>(span.begin / block);
+  int const end = static_cast<int>((span.end + block - 1) / block);
+  int const each = (end - first - 1) / splits + 1;
+  int const begin = first + each * index;
   return {begin, begin + each < end ? begin + each : end};
 }
 
@@ -85,20 +85,22 @@ gemv_pv_kernel(pv_arguments a) {
   float const* rows[Tiles];
   find_weight_rows(a.weights, first_row, first_column, lane.g, a.map.batch.max_tokens, rows);
 
+  head_tiles const tiles(a.map, sequence, head);
   warp_sums sums;
-  for (std::int64_t block = part.first + warp_index(); block < part.end; block += gemv_warps) {
-    tile_place const tile = find_tile(a.map, sequence, head, block * Block);
+  for (int block = part.first + warp_index(); block < part.end; block += gemv_warps) {
+    std::int64_t const first_token = std::int64_t{block} * Block;
+    tile_place const tile = tiles.find(first_token);
     std::uint32_t codes[words];
-    load_words(tile.codes + std::int64_t{tile.slot / Block} * (words * warp_lanes * 4),
-               lane_index(), codes);
+    load_block<Block>(tile, lane_index(), codes);
     block_weights<Block, Tiles> weights;
-    weights.load(rows, span, block * Block, lane.r);
+    weights.load(rows, span, first_token, lane.r);
     if constexpr (Format::along == axis::row) {
-      sums.add_rows(tile, codes, table, weights, span, block * Block, a.values.lowest, lane.r);
+      sums.add_rows(tile, codes, table, weights, span, first_token, a.values.lowest, lane.r);
     } else if constexpr (Format::along == axis::token) {
-      sums.add_token_groups(tile, codes, weights, a.map.group, a.values.lowest, lane);
+      sums.add_token_groups(tile, codes, weights, tile.slot >> a.map.group_log2, a.values.lowest,
+                            lane);
     } else {
-      sums.add_channel_groups(tile, codes, weights, span, block * Block, a.values.lowest, lane.r);
+      sums.add_channel_groups(tile, codes, weights, span, first_token, a.values.lowest, lane.r);
     }
   }
   sums.store(shared + warp_index() * columns * HeadDim, a.values.lowest, lane);
@@ -106,8 +108,10 @@ gemv_pv_kernel(pv_arguments a) {
   store_block_sums<HeadDim, columns>(shared, a, first_row, first_column);
 }
 
-/// Adds the parts of a query head up; zeros where a sequence is empty.
-KVARTS_KERNEL(128, 8)
+/// Adds the parts of a query head up; zeros where a sequence is empty. A template, so that more
+/// than one source may hold it.
+template <int Threads>
+KVARTS_KERNEL(Threads, 1024 / Threads)
 gemv_pv_merge_kernel(pv_merge_arguments a) {
   token_span const span = span_of(a.batch, block_index_y());
   std::int64_t const row = std::int64_t{block_index_y()} * a.query_heads + block_index();

@@ -24,9 +24,9 @@ struct warp_work {
   int head;
   int first_column;
   token_span span;
-  std::int64_t first;
-  std::int64_t end;
-  std::int64_t stride;
+  int first;
+  int end;
+  int stride;
 };
 
 template <int Block, int Columns>
@@ -36,9 +36,9 @@ KVARTS_DEVICE warp_work find_work(cuda::batch const& batch, int column_tiles) {
   w.head = block_index_y() / column_tiles;
   w.first_column = block_index_y() % column_tiles * Columns;
   w.span = span_of(batch, w.sequence);
-  w.first = w.span.begin / Block + block_index() * gemv_warps + warp_index();
-  w.end = w.span.end > w.span.begin ? (w.span.end + Block - 1) / Block : 0;
-  w.stride = std::int64_t{grid_blocks()} * gemv_warps;
+  w.first = static_cast<int>(w.span.begin / Block) + block_index() * gemv_warps + warp_index();
+  w.end = w.span.end > w.span.begin ? static_cast<int>((w.span.end + Block - 1) / Block) : 0;
+  w.stride = grid_blocks() * gemv_warps;
   return w;
 }
 
@@ -67,11 +67,13 @@ struct warp_queries {
 template <int Tiles>
 KVARTS_DEVICE void store_half(score_columns const (&columns)[Tiles], token_span span,
                               std::int64_t token, float const (&scores)[Tiles][4]) {
+  // Positions fit into 31 bits: before the span's begin they wrap around, beyond its length.
+  auto const begin = static_cast<std::uint32_t>(span.begin);
+  auto const length = static_cast<std::uint32_t>(span.end) - begin;
   unrolled<2>([&](auto row) {
-    std::int64_t const t = token + 8 * row;
-    if (t < span.begin || t >= span.end) return;
+    std::uint32_t const index = static_cast<std::uint32_t>(token) - begin + 8 * row;
     unrolled<Tiles>([&](auto tile) {
-      columns[tile].store(t - span.begin, scores[tile][2 * row], scores[tile][2 * row + 1]);
+      columns[tile].store(index < length, index, scores[tile][2 * row], scores[tile][2 * row + 1]);
     });
   });
 }
@@ -81,7 +83,8 @@ template <class Format, int HeadDim, int Block, int Tiles>
 KVARTS_KERNEL(gemv_warps* warp_lanes, (gemv_blocks<HeadDim, Tiles>))
 gemv_qk_kernel(qk_arguments a) {
   constexpr int words = lane_words<Format::bits, HeadDim, Block>;
-  constexpr bool ahead = words <= 24;  // beyond, two blocks do not fit in registers
+  // Elsewhere two blocks do not fit in registers.
+  constexpr bool ahead = words <= (Format::along == axis::row ? 24 : 12);
   auto* const table = reinterpret_cast<std::uint32_t*>(shared_memory());
   fields_of<Format>::prepare(table, a.values);
   warp_work const w = find_work<Block, 8 * Tiles>(a.map.batch, a.column_tiles);
@@ -90,15 +93,15 @@ gemv_qk_kernel(qk_arguments a) {
   warp_queries<Format, HeadDim, Tiles> queries;
   queries.load(a, w, lane);
 
-  auto const load = [&](std::int64_t block, std::uint32_t(&to)[words]) {
-    tile_place const tile = find_tile(a.map, w.sequence, w.head, block * Block);
-    load_words(tile.codes + std::int64_t{tile.slot / Block} * (words * warp_lanes * 4),
-               lane_index(), to);
+  head_tiles const tiles(a.map, w.sequence, w.head);
+  auto const load = [&](int block, std::uint32_t(&to)[words]) {
+    tile_place const tile = tiles.find(std::int64_t{block} * Block);
+    load_block<Block>(tile, lane_index(), to);
     return tile;
   };
   std::uint32_t next_words[words];
   tile_place next = load(w.first, next_words);
-  for (std::int64_t block = w.first; block < w.end; block += w.stride) {
+  for (int block = w.first; block < w.end; block += w.stride) {
     std::uint32_t current[words];
     unrolled<words>([&](auto i) { current[i] = next_words[i]; });
     tile_place const tile = next;
@@ -107,7 +110,7 @@ gemv_qk_kernel(qk_arguments a) {
       float scores[Tiles][4];
       score_half<Format, HeadDim, Tiles, half>(tile, current, table, queries.keys, a.values.lowest,
                                                lane.g, scores);
-      store_half(queries.columns, w.span, block * Block + 16 * half + lane.g, scores);
+      store_half(queries.columns, w.span, std::int64_t{block} * Block + 16 * half + lane.g, scores);
     });
     if (!ahead && block + w.stride < w.end) next = load(block + w.stride, next_words);
   }

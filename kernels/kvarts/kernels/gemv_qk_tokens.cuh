@@ -23,13 +23,13 @@ gemv_qk_tokens_kernel(qk_arguments a) {
     int const column = w.first_column + 8 * t + lane.g;
     columns[t].load(find_query<HeadDim>(a.queries, first_row, column), lane.r);
   });
+  head_tiles const tiles(a.map, w.sequence, w.head);
   for (std::int64_t block = w.first; block < w.end; block += w.stride) {
-    tile_place const tile = find_tile(a.map, w.sequence, w.head, block * Block);
+    tile_place const tile = tiles.find(block * Block);
     std::uint32_t current[words];
-    load_words(tile.codes + std::int64_t{tile.slot / Block} * (words * warp_lanes * 4),
-               lane_index(), current);
+    load_block<Block>(tile, lane_index(), current);
     scaled_queries<Format, HeadDim, Tiles> queries;
-    queries.pack(columns, tile, tile.slot / a.map.group, a.values.lowest, lane);
+    queries.pack(columns, tile, tile.slot >> a.map.group_log2, a.values.lowest, lane);
     unrolled<Block / 16>([&](auto half) {
       float sums[Tiles][4];
       unrolled<Tiles>([&](auto t) {

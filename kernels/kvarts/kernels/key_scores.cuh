@@ -69,7 +69,11 @@ KVARTS_DEVICE void score_half(tile_place const& tile, std::uint32_t const* words
                               key_queries<Format, HeadDim, Tiles> const& q, float lowest, int g,
                               float (&scores)[Tiles][4]) {
   using queries = key_queries<Format, HeadDim, Tiles>;
-  std::int64_t const slot = tile.slot + 16 * Half + g;
+  auto const slot = static_cast<std::uint32_t>(tile.slot + 16 * Half + g);
+  group_values values[2][queries::groups];
+  unrolled<2>([&](auto row) {
+    load_groups<Format>(tile, std::int64_t{slot + 8 * row} * queries::groups, lowest, values[row]);
+  });
   unrolled<queries::groups>([&](auto group) {
     constexpr int begin = group * queries::group_steps;
     constexpr int rest = HeadDim / 16 - begin;
@@ -82,8 +86,7 @@ KVARTS_DEVICE void score_half(tile_place const& tile, std::uint32_t const* words
     });
     multiply_steps<Format, HeadDim, Tiles, Half, begin, count>(words, table, q.operand, sums);
     unrolled<2>([&](auto row) {
-      std::int64_t const index = (slot + 8 * row) * queries::groups + group;
-      group_values const v = load_group<Format>(tile, index, lowest);
+      group_values const v = values[row][group];
       unrolled<Tiles>([&](auto t) {
         unrolled<2>([&](auto column) {
           constexpr int at = 2 * row + column;
@@ -126,7 +129,7 @@ struct scaled_queries {
       float const per_unit = 1.0f / fields::unit;
       if constexpr (Format::has_zero) {
         // Sums are multiplied by unit and by the column's scale at the end; take that back.
-        float const sum = column_sum(zeros[t]) / operand[t].unscale;
+        float const sum = column_sum(zeros[t]) * inverse_power(operand[t].unscale);
         start[t] = sums_columns(sum * per_unit, lane.r);
       } else {
         float const sum = operand[t].template sum<0, HeadDim / 16>();

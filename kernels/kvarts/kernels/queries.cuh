@@ -99,7 +99,9 @@ struct query_operand {
 struct score_columns {
   float scale[2];
   float bias[2];
-  float* scores[2];  ///< of token 0 of the span; null where there is no head
+  float* scores;             ///< of the first column, of token 0 of the span
+  std::int64_t next_column;  ///< from there to the second column
+  int heads;                 ///< how many of the two columns have a head, or below 0
 
   KVARTS_DEVICE void find(query_rows const& q, std::int64_t first_row, int first_column, int r,
                           std::int64_t max_tokens, float unscale_of_column) {
@@ -110,14 +112,17 @@ struct score_columns {
       std::int64_t const row = first_row + column;
       scale[i] = i == 0 ? unscale.low : unscale.high;
       bias[i] = exists && q.bias != nullptr ? q.bias[row] : 0.0f;
-      scores[i] = exists ? q.scores + row * max_tokens : nullptr;
     });
+    heads = q.shared - first_column - 2 * r;
+    scores = heads > 0 ? q.scores + (first_row + first_column + 2 * r) * max_tokens : nullptr;
+    next_column = max_tokens;
   }
 
-  /// Two scores of a token: `sums` times the column's scale, plus its bias.
-  KVARTS_DEVICE void store(std::int64_t index, float low, float high) const {
-    if (scores[0] != nullptr) scores[0][index] = fused(low, scale[0], bias[0]);
-    if (scores[1] != nullptr) scores[1][index] = fused(high, scale[1], bias[1]);
+  /// Two scores of a token, where it exists: `sums` times the column's scale, plus its bias.
+  KVARTS_DEVICE void store(bool exists, std::uint32_t index, float low, float high) const {
+    float const score[2] = {fused(low, scale[0], bias[0]), fused(high, scale[1], bias[1])};
+    if (exists && heads > 0) scores[index] = score[0];
+    if (exists && heads > 1) scores[next_column + index] = score[1];
   }
 };
 

@@ -52,10 +52,4 @@ constexpr bool has_value(values_list<Values...>, int value) noexcept {
   return ((Values == value) || ...);
 }
 
-/// Tiles of 8 columns that a warp takes at once: two where there are more than 8 columns and
-/// registers suffice.
-constexpr int column_tiles_of(int head_dim, int columns) noexcept {
-  return columns > 8 && head_dim <= 128 && has_value(column_tiles{}, 2) ? 2 : 1;
-}
-
 }  // namespace kvarts::kernels

@@ -116,6 +116,7 @@ struct value_sums {
                                             float lowest, float (&all_sums)[Tiles][steps][4]) {
     float all[Tiles][4] = {};
     add_ones(weights, all);
+    std::int64_t const first = static_cast<std::uint32_t>(g);
     unrolled<steps>([&](auto s) {
       float part[Tiles][4];
       unrolled<Tiles>([&](auto t) {
@@ -125,7 +126,7 @@ struct value_sums {
       });
       multiply<s>(codes, nullptr, weights, part);
       unrolled<2>([&](auto row) {
-        group_values const v = load_group<Format>(tile, 16 * s + 8 * row + g, lowest);
+        group_values const v = load_group<Format>(tile, first + (16 * s + 8 * row), lowest);
         unrolled<Tiles>([&](auto t) {
           unrolled<2>([&](auto column) {
             constexpr int at = 2 * row + column;
@@ -139,13 +140,13 @@ struct value_sums {
   }
 
   KVARTS_DEVICE void add_token_groups(tile_place tile, std::uint32_t const* codes,
-                                      block_weights<Block, Tiles> const& weights,
-                                      std::int64_t group, float lowest, lane_place lane) {
+                                      block_weights<Block, Tiles> const& weights, int group,
+                                      float lowest, lane_place lane) {
     fit(weights, lane.r);
     std::uint32_t operand[Tiles][pairs];
     weights.pack(scales, operand);
-    std::int64_t const first = tile.slot / group * HeadDim;
-    tile.scales += first * static_cast<int>(sizeof(typename Format::scale_type));
+    auto const first = static_cast<std::uint32_t>(group * HeadDim);
+    tile.scales += first * std::uint32_t{sizeof(typename Format::scale_type)};
     tile.zeros += first * 2;
     multiply_groups(tile, codes, operand, lane.g, lowest, sums);
   }

@@ -42,13 +42,13 @@ struct weight_rows {
   std::int32_t shared;  ///< query heads a KV head
 };
 
-/// The rows of weights of column g of each tile; null where there is no head.
+/// The rows of weights of column g of each tile; a column without a head repeats the last one.
 template <int Tiles>
 KVARTS_DEVICE void find_weight_rows(weight_rows const& w, std::int64_t first_row, int first_column,
                                     int g, std::int64_t max_tokens, float const* (&rows)[Tiles]) {
   unrolled<Tiles>([&](auto t) {
     int const column = first_column + 8 * t + g;
-    rows[t] = column < w.shared ? w.data + (first_row + column) * max_tokens : nullptr;
+    rows[t] = w.data + (first_row + (column < w.shared ? column : w.shared - 1)) * max_tokens;
   });
 }
 
@@ -60,24 +60,56 @@ struct row_tokens {
   static constexpr int of(int pair, int i, int r) noexcept { return 4 * r + 2 * pair + i; }
 };
 
+/// The tokens of a block that belong to a span: nearly always all of them, which warps tell once.
+struct block_part {
+  int begin;
+  int end;
+  int size;
+
+  KVARTS_DEVICE block_part(token_span span, std::int64_t first_token, int block) : size(block) {
+    auto const before = static_cast<int>(span.begin - first_token);
+    auto const after = static_cast<int>(span.end - first_token);
+    begin = before < 0 ? 0 : before;
+    end = after < block ? after : block;
+  }
+  KVARTS_DEVICE bool whole() const { return begin == 0 && end == size; }
+  KVARTS_DEVICE bool has(int slot) const { return slot >= begin && slot < end; }
+};
+
 /// The weights of a block of tokens for column g of each tile, two tokens a pair.
 template <int Block, int Tiles, class Tokens = coded_tokens>
 struct block_weights {
   static constexpr int pairs = Block / 8;
   float values[Tiles][pairs][2];
 
-  /// `rows[t]` is the row of column g, from the span's first token on; null where there is no head.
+  /// Calls `f(tile, pair, i, slot)` for all weights; `slot` is the token's place in the block.
+  template <class F>
+  KVARTS_DEVICE static void each(int r, F&& f) {
+    unrolled<pairs>([&](auto pair) {
+      unrolled<2>(
+          [&](auto i) { unrolled<Tiles>([&](auto t) { f(t, pair, i, Tokens::of(pair, i, r)); }); });
+    });
+  }
+
+  /// `rows[t]` is the row of column g, from the span's first token on.
   KVARTS_DEVICE void load(float const* const (&rows)[Tiles], token_span span,
                           std::int64_t first_token, int r) {
-    unrolled<pairs>([&](auto pair) {
-      unrolled<2>([&](auto i) {
-        std::int64_t const token = first_token + Tokens::of(pair, i, r);
-        bool const inside = token >= span.begin && token < span.end;
-        unrolled<Tiles>([&](auto t) {
-          values[t][pair][i] = inside && rows[t] != nullptr ? rows[t][token - span.begin] : 0.0f;
-        });
+    block_part const part(span, first_token, Block);
+    if (part.whole()) {
+      auto const first = static_cast<std::uint32_t>(first_token) -
+                         static_cast<std::uint32_t>(span.begin) +
+                         static_cast<std::uint32_t>(Tokens::of(0, 0, r));
+      float const* from[Tiles];
+      unrolled<Tiles>([&](auto t) { from[t] = rows[t] + first; });
+      each(r, [&](auto t, auto pair, auto i, int) {
+        values[t][pair][i] = from[t][Tokens::of(pair, i, 0)];
       });
-    });
+    } else {
+      auto const first = static_cast<int>(first_token - span.begin);
+      each(r, [&](auto t, auto pair, auto i, int slot) {
+        values[t][pair][i] = part.has(slot) ? rows[t][first + slot] : 0.0f;
+      });
+    }
   }
 
   KVARTS_DEVICE float largest(int tile) const {
@@ -109,15 +141,23 @@ template <class Format, int Block, class Index>
 KVARTS_DEVICE void load_token_groups(tile_place const& tile, token_span span,
                                      std::int64_t first_token, float lowest, int r, Index&& index,
                                      group_values (&out)[Block / 8][2]) {
-  unrolled<Block / 8>([&](auto pair) {
-    unrolled<2>([&](auto i) {
-      int const offset = coded_tokens::of(pair, i, r);
-      std::int64_t const token = first_token + offset;
-      bool const inside = token >= span.begin && token < span.end;
-      out[pair][i] = inside ? load_group<Format>(tile, index(tile.slot + offset), lowest)
-                            : group_values{0.0f, 0.0f};
+  block_part const part(span, first_token, Block);
+  auto const load_all = [&](auto&& exists) {
+    unrolled<Block / 8>([&](auto pair) {
+      unrolled<2>([&](auto i) {
+        int const slot = coded_tokens::of(pair, i, r);
+        out[pair][i] = exists(slot)
+                           ? load_group<Format>(
+                                 tile, index(static_cast<std::uint32_t>(tile.slot + slot)), lowest)
+                           : group_values{0.0f, 0.0f};
+      });
     });
-  });
+  };
+  if (part.whole()) {
+    load_all([](int) { return true; });
+  } else {
+    load_all([&](int slot) { return part.has(slot); });
+  }
 }
 
 }  // namespace kvarts::kernels
