@@ -120,7 +120,8 @@ void visit_attention(cache_view<K, V, KP, VP> const& c, int columns, F&& f) {
               using value_format = typename std::remove_cvref_t<decltype(value)>::type;
               using window_type = typename std::remove_cvref_t<decltype(window)>::type;
               constexpr int widest = std::max<int>(key_dim, value_dim);
-              if constexpr (column_tiles_of(widest, 9) == 2 && has_value(column_tiles{}, 2)) {
+              if constexpr (column_tiles_of(widest, 9) == 2 &&
+                            has_value(compiled_column_tiles{}, 2)) {
                 if (columns > 8) {
                   return f(attention_shape<key_format, value_format, window_type, key_dim,
                                            value_dim, block, 2>{});

@@ -57,8 +57,7 @@ KVARTS_DEVICE std::int64_t attend_segment(attention_arguments const& a,
     values.finish(a.value_levels.lowest);
     for (int turn = 0; turn < attention_warps; ++turn) {
       if (warp_index() == turn) {
-        add_warp<Shape>(shared, part::values_coded ? shared.coded_sums : shared.plain_sums, softmax,
-                        values, place_of_lane());
+        add_warp<Shape, part::values_coded>(shared, softmax, values, place_of_lane());
       }
       block_barrier();
     }

@@ -8,11 +8,10 @@
 
 namespace kvarts::kernels {
 
-/// Adds a warp's softmax and sums to the piece's; one warp at a time. `write(tile, column, channel,
-/// i)` of the sums' owner gives each of them.
-template <class Shape, class Sums>
+/// Adds a warp's softmax and sums to the piece's, to its coded or to its plain sums; one warp at a
+/// time. Both kinds of sums share a maximum.
+template <class Shape, bool Coded, class Sums>
 KVARTS_DEVICE void add_warp(attention_shared<Shape>& shared,
-                            float (&to)[Shape::columns][Shape::value_dim],
                             online_softmax<Shape::tiles, Shape::block / 16> const& softmax,
                             Sums const& sums, lane_place lane) {
   unrolled<Shape::tiles>([&](auto t) {
@@ -24,8 +23,11 @@ KVARTS_DEVICE void add_warp(attention_shared<Shape>& shared,
       float const keep = exp2_approx(other - maximum);
       float const add = exp2_approx(own - maximum);
       float const total = shared.sum[column] * keep + softmax.sum[t][c] * add;
+      float* const coded = shared.coded_sums[column];
+      float* const plain = shared.plain_sums[column];
       sums.template for_each<t, c>(lane, [&](int channel, float value) {
-        to[column][channel] = fused(to[column][channel], keep, value * add);
+        coded[channel] = fused(coded[channel], keep, Coded ? value * add : 0.0f);
+        plain[channel] = fused(plain[channel], keep, Coded ? 0.0f : value * add);
       });
       warp_barrier();
       if (lane.g == 0) {

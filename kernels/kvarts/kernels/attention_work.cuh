@@ -125,7 +125,8 @@ struct attention_piece {
 template <class Shape>
 struct work_span {
   std::int64_t total;
-  std::int64_t unit;  ///< the next one
+  std::int64_t blocks;  ///< that take part
+  std::int64_t unit;    ///< the next one
   std::int64_t end;
   std::int64_t first_unit;  ///< of `sequence`
   std::int32_t sequence;
@@ -141,8 +142,10 @@ struct work_span {
     if (thread_index() != 0) return;
     total = 0;
     for (int t = 0; t < block_threads(); ++t) total += sums[t];
-    unit = total * block_index() / grid_blocks();
-    end = total * (block_index() + 1) / grid_blocks();
+    // Each block that takes part has at least one unit, so that parts can be counted.
+    blocks = smaller(grid_blocks(), total);
+    unit = smaller(total * block_index() / blocks, total);
+    end = smaller(total * (block_index() + 1) / blocks, total);
     first_unit = 0;
     sequence = 0;
     for (int t = 0; t < block_threads() && first_unit + sums[t] <= unit; ++t) {
@@ -175,7 +178,7 @@ struct work_span {
 
   /// The thread block that has a unit.
   KVARTS_DEVICE int block_of(std::int64_t u) const {
-    return static_cast<int>(((u + 1) * grid_blocks() - 1) / total);
+    return static_cast<int>(((u + 1) * blocks - 1) / total);
   }
 
  private:

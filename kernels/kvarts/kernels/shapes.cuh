@@ -38,7 +38,7 @@ using value_dims = std::conditional_t<KeyDim == 192, values_list<192, 128>, valu
 using blocks = values_list<KVARTS_BLOCKS>;
 using channel_groups = values_list<KVARTS_CHANNEL_GROUPS>;
 
-using column_tiles = values_list<KVARTS_COLUMN_TILES>;
+using compiled_column_tiles = values_list<KVARTS_COLUMN_TILES>;
 using window_types = type_list<KVARTS_WINDOW_TYPES>;
 
 /// Calls `f(std::integral_constant<int, value>{})` when the list has the value; tells whether.

@@ -56,7 +56,7 @@ inline bool sees(attention_case const& c, std::int64_t length, int token, std::u
 struct exact_head {
   std::vector<double> output;
   double lse = -std::numeric_limits<double>::infinity();
-  double largest_score = 0.0;  ///< of sum |q k| over the keys seen, scaled
+  double largest_score = 0.0;  ///< of |q| |k| over the keys seen, scaled
   double largest_value = 0.0;  ///< of the values seen
 };
 
@@ -66,17 +66,19 @@ exact_head attend_exactly(attention_case const& c, std::int64_t length, float co
                           double sink, Key&& key, Value&& value, Sees&& seen) {
   exact_head result{std::vector<double>(static_cast<std::size_t>(c.value_dim))};
   double const scale = c.scale != 0.0f ? double{c.scale} : 1.0 / std::sqrt(double(c.key_dim));
+  double query_size = 0.0;
+  for (int d = 0; d < c.key_dim; ++d) query_size += double{query[d]} * query[d];
   std::vector<double> scores;
   std::vector<std::int64_t> tokens;
   for (std::int64_t t = 0; t < length; ++t) {
     if (!seen(t)) continue;
-    double score = 0.0, sizes = 0.0;
+    double score = 0.0, key_size = 0.0;
     for (int d = 0; d < c.key_dim; ++d) {
-      double const product = double{query[d]} * key(t, d) * scale;
-      score += product;
-      sizes += std::fabs(product);
+      score += double{query[d]} * key(t, d) * scale;
+      key_size += key(t, d) * key(t, d);
     }
-    result.largest_score = std::max(result.largest_score, sizes);
+    result.largest_score =
+        std::max(result.largest_score, std::fabs(scale) * std::sqrt(query_size * key_size));
     if (c.soft_cap > 0.0f) score = c.soft_cap * std::tanh(score / c.soft_cap);
     scores.push_back(score);
     tokens.push_back(t);

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of any number of query heads and query tokens, and what scores and masks may do.
+#define KVARTS_HEAD_DIMS 64
+#define KVARTS_BLOCKS 32
+#include "support/attention/attention_checks.hpp"
+
+namespace {
+
+using namespace kvarts;
+using namespace kvarts::test;
+
+using k3 = row_codec<midrise<3>>;
+using v2 = row_codec<midrise<2>>;
+
+attention_case small(int heads, int shared) {
+  return {.heads = heads, .query_heads = heads * shared, .key_dim = 64, .value_dim = 64};
+}
+
+TEST_CASE("every GQA ratio") {
+  std::uint64_t const seed = test_seed();
+  CAPTURE(seed);
+  for (int const shared : {1, 2, 3, 5, 6, 7, 8, 9, 12, 16, 17, 71}) {
+    attention_case c = small(shared > 16 ? 1 : 2, shared);
+    c.lengths = {201};
+    check_attention<k3, v2>(c, seed, 2);
+  }
+}
+
+TEST_CASE("queries and outputs of any type, windows in bfloat16") {
+  std::uint64_t const seed = test_seed();
+  CAPTURE(seed);
+  for (dtype const type : {dtype::f16, dtype::bf16, dtype::f32}) {
+    attention_case c = small(2, 4);
+    c.query_type = c.output_type = type;
+    c.window_type = type == dtype::f16 ? dtype::f16 : dtype::bf16;
+    check_attention<k3, v2>(c, seed);
+  }
+}
+
+TEST_CASE("several query tokens, causal and as trees") {
+  std::uint64_t const seed = test_seed();
+  CAPTURE(seed);
+  for (int const tokens : {2, 3, 8}) {
+    attention_case c = small(2, 3);
+    c.query_tokens = tokens;
+    // Also fewer tokens than queries: those before the first see nothing.
+    c.lengths = {300, 2, 161, 0};
+    check_attention<k3, v2>(c, seed, 2);
+    c.lengths = {300, 64, 161};
+    for (int const nodes : {tokens, 64}) {
+      c.tree_tokens = nodes;
+      check_attention<k3, v2>(c, seed, 2);
+    }
+  }
+}
+
+TEST_CASE("sliding windows, soft caps, sink logits, scales") {
+  std::uint64_t const seed = test_seed();
+  CAPTURE(seed);
+  attention_case c = small(2, 2);
+  c.query_tokens = 2;
+  c.lengths = {300, 40};
+  for (std::int64_t const window : {1, 33, 100, 250, 1000}) {
+    CAPTURE(window);
+    c.sliding_window = window;
+    check_attention<k3, v2>(c, seed, 2);
+  }
+  c.sliding_window = 0;
+  c.soft_cap = 3.0f;
+  check_attention<k3, v2>(c, seed);
+  c.soft_cap = 0.0f;
+  c.sink_logits = true;
+  c.scale = 0.4f;
+  check_attention<k3, v2>(c, seed, 2);
+}
+
+TEST_CASE("many sequences of mixed lengths on many blocks of threads") {
+  std::uint64_t const seed = test_seed();
+  CAPTURE(seed);
+  random_source random(seed);
+  attention_case c = small(1, 2);
+  c.lengths.clear();
+  for (int i = 0; i < 150; ++i) {
+    c.lengths.push_back(random.bits() % 4 == 0 ? 0 : random.between(1, i % 10 == 0 ? 400 : 60));
+  }
+  check_attention<k3, v2>(c, seed, 5);
+}
+
+TEST_CASE("no score is too low or too high") {
+  // Scores of -500 and of +500 alike: the first block sets the maximum.
+  std::uint64_t const seed = test_seed();
+  CAPTURE(seed);
+  for (float const scale : {-8.0f, 8.0f, 1e-4f}) {
+    attention_case c = small(1, 2);
+    c.scale = scale;
+    check_attention<k3, v2>(c, seed, 2);
+  }
+}
+
+TEST_CASE("parts of a sequence merge to the whole") {
+  std::uint64_t const seed = test_seed();
+  CAPTURE(seed);
+  attention_case c = small(1, 2);
+  for (token_range const part : {token_range{0, 20}, {0, 150}, {150, 1000}, {90, 91}, {400, 500}}) {
+    c.positions = part;
+    check_attention<k3, v2>(c, seed, 2);
+  }
+}
+
+}  // namespace
