@@ -18,7 +18,8 @@ pack() {
   cmake --build build/gpu --target cuda_test gemv_cuda_bench
   mkdir -p "$1"
   cp bench/on_gpu.sh build/gpu/tests/cuda/cuda_test build/gpu/bin/gemv_cuda_bench "$1"
-  cp "$(ldd build/gpu/bin/gemv_cuda_bench | awk '/libbenchmark/ {print $3}')" "$1"
+  ldd build/gpu/bin/gemv_cuda_bench | awk '/lib(benchmark|stdc|gcc_s)/ {print $3}' |
+    xargs -I {} cp -L {} "$1"
 }
 
 # Time, bytes/s and how many times as fast as 16-bit rows, for the longest sequences.
