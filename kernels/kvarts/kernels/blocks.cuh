@@ -18,7 +18,7 @@ namespace kvarts::kernels {
 
 /// Blocks that share a multiprocessor: as many as leave the registers that a shape needs.
 template <int HeadDim, int Tiles>
-inline constexpr int gemv_blocks = HeadDim* Tiles <= 128 ? 4 : 2;
+inline constexpr int gemv_blocks = HeadDim* Tiles > 128 ? 2 : (Tiles == 1 ? 4 : 3);
 
 /// A plane as kernels step through it: one multiplication of 32 bits a stride.
 struct plane_steps {

@@ -75,6 +75,10 @@ class coded_batch {
             sequence_stride_};
   }
 
+  /// Bytes of all sequences' codes, and entries of all their block tables.
+  std::size_t size_bytes() const { return bytes_.size() * sizeof(chunk); }
+  std::size_t table_entries() const { return tables_.size(); }
+
   /// The decoded number of a token of a sequence.
   double at(int sequence, std::int64_t token, int head, int channel) const {
     return decoded_[static_cast<std::size_t>(sequence)].at(token, head, channel);
