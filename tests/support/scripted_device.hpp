@@ -50,7 +50,10 @@ class scripted_device {
     marks_.push_back(none);
     return true;
   }
-  void destroy_event(event) { --live_events; }
+  void destroy_event(event) {
+    --live_events;
+    ++events_left;
+  }
 
   bool record(event e, stream s) {
     if (!accepts()) return false;
@@ -77,11 +80,11 @@ class scripted_device {
                   static_cast<std::size_t>(bytes * (i + 1) / parts - begin));
     });
   }
-  bool upload(std::byte* to, std::byte const* from, std::int64_t bytes, stream s) {
+  bool upload(std::int32_t* to, std::int32_t const* from, std::int64_t count, stream s) {
     if (!accepts()) return false;
     if (!is_device(to)) fault("an upload that is not to the device");
-    std::vector<std::byte> const taken(from, from + bytes);
-    return run(s, 1, [=](int) { std::memcpy(to, taken.data(), taken.size()); });
+    std::vector<std::int32_t> const taken(from, from + count);
+    return run(s, 1, [=](int) { std::copy(taken.begin(), taken.end(), to); });
   }
   bool encode(tier::encode_launch const& l, stream s) { return launch(l, s); }
   bool decode(tier::decode_launch const& l, stream s) { return launch(l, s); }

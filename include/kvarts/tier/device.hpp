@@ -42,15 +42,16 @@ using decode_launch = page_launch<std::byte const, std::byte>;
 template <class D>
 concept device = std::copyable<typename D::stream> && std::copyable<typename D::event> &&
     requires(D& d, typename D::stream s, typename D::event e, std::byte* to, std::byte const* from,
-             std::int64_t bytes, encode_launch const& out, decode_launch const& in) {
+             std::int32_t* list, std::int64_t n, encode_launch const& out,
+             decode_launch const& in) {
   { d.make_event(e) } -> std::same_as<bool>;
   d.destroy_event(e);
   { d.record(e, s) } -> std::same_as<bool>;
   { d.wait(s, e) } -> std::same_as<bool>;
   /// Between device memory and pinned host memory.
-  { d.copy(to, from, bytes, s) } -> std::same_as<bool>;
-  /// To device memory, from host memory that may change once the call returns.
-  { d.upload(to, from, bytes, s) } -> std::same_as<bool>;
+  { d.copy(to, from, n, s) } -> std::same_as<bool>;
+  /// A list to device memory; the host's may change once the call returns.
+  { d.upload(list, static_cast<std::int32_t const*>(list), n, s) } -> std::same_as<bool>;
   { d.encode(out, s) } -> std::same_as<bool>;
   { d.decode(in, s) } -> std::same_as<bool>;
   /// Why a launch is not served, its page counts and page lists apart.

@@ -9,6 +9,8 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
+#include <type_traits>
 
 namespace kvarts::tier {
 
@@ -87,9 +89,11 @@ struct basic_tier_view {
 
   constexpr Byte* memory(side s) const noexcept { return s == side::keys ? keys : values; }
 
-  /// A reader's view of the same memory.
-  constexpr operator basic_tier_view<std::byte const>() const noexcept
-      requires(!std::is_const_v<Byte>) {
+  /// A reader's view of the same memory. (A template because some compilers warn of a conversion
+  /// that a reader itself never needs.)
+  template <class Reader>
+  constexpr operator Reader() const noexcept
+      requires(std::is_same_v<Reader, basic_tier_view<std::byte const>> && !std::is_const_v<Byte>) {
     return {geometry, pages, keys, values, coders};
   }
 };

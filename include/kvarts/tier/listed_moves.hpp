@@ -47,9 +47,10 @@ void launch_layer(D& d, enqueuer<D>& q, page_job<Byte, Plain> const& job, int la
 
 }  // namespace detail
 
-/// Encodes pages of the device into the tier. Lists name units of `unit_tokens` tokens; launches
-/// leave out pages that are outside, and no page of the tier may occur twice. `order.encoded` and
-/// `order.stored` mark the same. On a problem other than `device_failed` nothing was enqueued.
+/// Encodes pages of the device into the tier. Lists name units of `unit_tokens` tokens.
+/// Their indices are not checked: they are inside, and no page of the tier occurs twice.
+/// `order.encoded` and `order.stored` mark the same. On a problem other than `device_failed`
+/// nothing was enqueued.
 template <device D>
 problem store_listed(D& d, tier_view const& tier, std::span<source_layer const> plain,
                      layer_range layers, std::int64_t unit_tokens, page_lists const& lists,

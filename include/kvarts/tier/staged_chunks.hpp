@@ -51,27 +51,22 @@ struct slice_parts {
   constexpr slice_parts(std::byte* data, std::int64_t pages) noexcept
       : lists(data), records(data + list_bytes(pages)), room(pages) {}
 
-  std::int32_t const* list(int which) const noexcept {
-    return reinterpret_cast<std::int32_t const*>(lists) + which * room;
+  std::int32_t* list(int which) const noexcept {
+    return reinterpret_cast<std::int32_t*>(lists) + which * room;
   }
 };
 
 /// Takes `index(i)` for i < count to a list in device memory; nothing of the host is read later.
 template <device D, class Index>
-void upload_list(enqueuer<D>& q, typename D::stream stream, std::int32_t const* list,
-                 std::int64_t count, Index const& index) {
+void upload_list(enqueuer<D>& q, typename D::stream stream, std::int32_t* list, std::int64_t count,
+                 Index const& index) {
   std::array<std::int32_t, 512> some;
-  auto* const to = reinterpret_cast<std::byte*>(const_cast<std::int32_t*>(list));
-  constexpr std::int64_t size = sizeof(std::int32_t);
   for (std::int64_t i = 0; i < count;) {
     auto const n = std::min<std::int64_t>(count - i, std::int64_t{some.size()});
     for (std::int64_t k = 0; k < n; ++k) {
       some[static_cast<std::size_t>(k)] = static_cast<std::int32_t>(index(i + k));
     }
-    q([&](D& d) {
-      return d.upload(to + i * size, reinterpret_cast<std::byte const*>(some.data()), n * size,
-                      stream);
-    });
+    q([&](D& d) { return d.upload(list + i, some.data(), n, stream); });
     i += n;
   }
 }
