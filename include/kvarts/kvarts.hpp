@@ -30,8 +30,12 @@
 #include <kvarts/tensor.hpp>
 #include <kvarts/tier/capacity.hpp>
 #include <kvarts/tier/geometry.hpp>
+#include <kvarts/tier/index_pairs.hpp>
+#include <kvarts/tier/layers.hpp>
+#include <kvarts/tier/pages.hpp>
 #include <kvarts/tier/placement.hpp>
 #include <kvarts/tier/record.hpp>
+#include <kvarts/tier/threads.hpp>
 #include <kvarts/transform.hpp>
 #include <kvarts/view.hpp>
 #include <kvarts/window.hpp>
