@@ -5,6 +5,7 @@
 #include <kvarts/scheme.hpp>
 #include <kvarts/tier/namespace_digest.hpp>
 
+#include <array>
 #include <functional>
 #include <limits>
 #include <set>
@@ -22,6 +23,15 @@ template <int Bits, range Range, axis Along>
 using grouped = codec<symmetric<Bits, Range>, Along>;
 
 constexpr int layers = 3, heads = 2, head_dim = 6;
+
+constexpr auto matrix_of(bool exchange) {
+  std::array<float, head_dim * head_dim> m{};
+  for (std::size_t i = 0; i < head_dim; ++i) {
+    m[i * head_dim + (exchange ? head_dim - 1 - i : i)] = 1.0f;
+  }
+  return m;
+}
+constexpr auto identity_matrix = matrix_of(false), exchange_matrix = matrix_of(true);
 
 /// A configuration that owns its transforms.
 struct owned_config {
@@ -116,6 +126,8 @@ TEST_CASE("the digest changes with everything that changes bytes or their meanin
       [](owned_config& c) { c.keys[1].rotate.rounds = 2; },
       [](owned_config& c) { c.keys[1].rotate.seed = 2; },
       [](owned_config& c) { c.values[2].rotate.seed = 2; },
+      [](owned_config& c) { c.values[2].rotate.dense = identity_matrix.data(); },
+      [](owned_config& c) { c.values[2].rotate.dense = exchange_matrix.data(); },
   };
   std::set<sha256_digest> seen;
   for (std::size_t i = 0; i < changes.size(); ++i) {

@@ -9,7 +9,6 @@
 #include <kvarts/tier/geometry.hpp>
 #include <kvarts/transform.hpp>
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -68,13 +67,11 @@ class digest_of {
     hash_.update(std::as_bytes(std::span(t)));
   }
 
-  /// Exact bits; null is told from zeros.
-  void floats(float const* x, std::int64_t head_stride, int heads, int head_dim) noexcept {
+  /// Exact bits of rows that lie `stride` elements apart; null is told from zeros.
+  void floats(float const* x, std::int64_t stride, int rows, int columns) noexcept {
     numbers(x != nullptr);
-    for (int h = 0; x != nullptr && h < heads; ++h) {
-      for (int d = 0; d < head_dim; ++d) {
-        numbers(std::bit_cast<std::uint32_t>(x[h * head_stride + d]));
-      }
+    for (int i = 0; x != nullptr && i < rows; ++i) {
+      hash_.update(std::as_bytes(std::span(x + i * stride, static_cast<std::size_t>(columns))));
     }
   }
 
@@ -91,7 +88,9 @@ class digest_of {
   void transform(transform_view const& t, int heads, int head_dim) noexcept {
     floats(t.center, t.head_stride, heads, head_dim);
     floats(t.norm, t.head_stride, heads, head_dim);
-    numbers(t.rotate.rounds, t.rotate.rounds > 0 ? t.rotate.seed : 0);
+    rotation const& r = t.rotate;
+    floats(r.dense, head_dim, head_dim, head_dim);
+    if (r.dense == nullptr) numbers(r.rounds, r.rounds > 0 ? r.seed : 0);
   }
 
   sha256_digest finish() noexcept { return hash_.finish(); }

@@ -141,6 +141,13 @@ constexpr page_header plan_page_header(page_format const& f, page_place const& a
 
 namespace detail {
 
+constexpr problem check_room(page_format const& f, page_place const& at,
+                             std::int64_t bytes) noexcept {
+  if (bytes == page_file_bytes(f, at)) return {};
+  return {status::bad_page, "there is room for {} bytes, but the page file has {}", bytes,
+          page_file_bytes(f, at)};
+}
+
 /// The place, the memory of its side, which must be whole pages, and the page in there.
 constexpr problem check_page(page_format const& f, page_place const& at, std::int64_t memory_bytes,
                              std::int64_t page) noexcept {
@@ -157,27 +164,34 @@ constexpr problem check_page(page_format const& f, page_place const& at, std::in
 
 }  // namespace detail
 
+/// Writes the header of a page file whose payload is in place already: `file` has
+/// `page_file_bytes`, and what follows the header is the memory of a tier with one page and the
+/// place's layers, all of it coded.
+inline problem seal_page(page_format const& f, page_place const& at,
+                         std::span<std::byte> file) noexcept {
+  if (auto const p = check(f, at)) return p;
+  if (auto const p = detail::check_room(f, at, std::ssize(file))) return p;
+  page_header h = plan_page_header(f, at);
+  h.base.payload_crc = crc32c(file.subspan(kvt_header_bytes));
+  auto const header = serialize(h);
+  std::memcpy(file.data(), header.data(), header.size());
+  return {};
+}
+
 /// Writes page `page` of `memory`, all that a tier keeps of one side, into `file`, which has
 /// `page_file_bytes`. The pages are coded already; nothing is written unless all fits.
 inline problem write_page(page_format const& f, page_place const& at,
                           std::span<std::byte const> memory, std::int64_t page,
                           std::span<std::byte> file) noexcept {
   if (auto const p = detail::check_page(f, at, std::ssize(memory), page)) return p;
-  if (std::ssize(file) != page_file_bytes(f, at)) {
-    return {status::bad_page, "there is room for {} bytes, but the page file has {}",
-            std::ssize(file), page_file_bytes(f, at)};
-  }
-  auto const payload = file.subspan(kvt_header_bytes);
+  if (auto const p = detail::check_room(f, at, std::ssize(file))) return p;
+  std::byte* const payload = file.data() + kvt_header_bytes;
   std::int64_t const pages = std::ssize(memory) / bytes_per_page(f.shape, at.which);
   detail::for_each_run(
       f.shape, at, pages, page, [&](std::int64_t from, std::int64_t to, std::int64_t bytes) {
-        std::memcpy(payload.data() + to, memory.data() + from, static_cast<std::size_t>(bytes));
+        std::memcpy(payload + to, memory.data() + from, static_cast<std::size_t>(bytes));
       });
-  page_header h = plan_page_header(f, at);
-  h.base.payload_crc = crc32c(payload);
-  auto const header = serialize(h);
-  std::memcpy(file.data(), header.data(), header.size());
-  return {};
+  return seal_page(f, at, file);
 }
 
 /// What is wrong with a file as the page of this tier and place: its header, a number that is not

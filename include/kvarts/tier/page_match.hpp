@@ -31,11 +31,11 @@ constexpr std::int64_t number_of(Enum e) noexcept {
   return static_cast<std::int64_t>(e);
 }
 
-/// The first eight bytes of a digest as a number, for messages.
+/// The first seven bytes of a digest as a number, for messages.
 constexpr std::int64_t begin_of(sha256_digest const& d) noexcept {
-  std::uint64_t x = 0;
-  for (std::size_t i = 0; i < 8; ++i) x = (x << 8) | static_cast<std::uint64_t>(d[i]);
-  return static_cast<std::int64_t>(x);
+  std::int64_t x = 0;
+  for (std::size_t i = 0; i < 7; ++i) x = x * 256 + static_cast<std::int64_t>(d[i]);
+  return x;
 }
 
 /// How rows became codes.
