@@ -3,7 +3,7 @@
 // memory, encoded, and come back decoded. In the same bytes a coded tier keeps twice the pages, so
 // fewer tokens are computed again. Keys, values and queries are those of the sample.
 
-#include "safetensors.hpp"
+#include "sample.hpp"
 
 #include <kvarts/kvarts.hpp>
 #include <kvarts/tier/layers.hpp>
@@ -21,38 +21,11 @@
 namespace {
 
 using namespace kvarts;
+using namespace kvarts::examples;
 
-constexpr int layers = 2, heads = 2, head_dim = 64, query_heads = 14, tokens = 768;
 constexpr int page_tokens = 32, device_pages = 28, documents = 6, shared_pages = 4;
-constexpr int row = heads * head_dim, page = page_tokens * row;
+constexpr int page = page_tokens * row;
 constexpr std::int64_t host_bytes = 1'300'000;
-
-/// The sample: K and V `[768, 2, 64]` and Q `[128, 14, 64]` of two layers, and K and Q of another
-/// text for the calibration.
-struct sample {
-  tool::opened<tool::safetensors> dump, other;
-
-  sample()
-      : dump(tool::open_safetensors("examples/data/sample.safetensors")),
-        other(tool::open_safetensors("examples/data/sample.calibration.safetensors")) {}
-
-  static std::vector<half> of(tool::safetensors const& file, int layer, char const* part) {
-    auto const& t = file.tensors.at("layers." + std::to_string(layer * 12) + "." + part);
-    std::vector<half> values(t.bytes.size() / sizeof(half));
-    std::memcpy(values.data(), t.bytes.data(), t.bytes.size());
-    return values;
-  }
-  std::vector<half> of(int layer, char const* part) const {
-    return of(dump.contents, layer, part);
-  }
-
-  transform calibration(int layer) const {
-    auto const k = of(other.contents, layer, "k"), q = of(other.contents, layer, "q");
-    return calibrate(make_tensor(k.data(), heads, head_dim, std::ssize(k) / row),
-                     make_tensor(q.data(), query_heads, head_dim,
-                                 std::ssize(q) / (query_heads * head_dim)));
-  }
-};
 
 /// A page of tokens in the tree, and where its keys and values are.
 struct node {
@@ -169,8 +142,7 @@ class two_tier_cache {
     n.host = free_host_.back();
     free_host_.pop_back();
     tier::page_moves const move{{&n.host, &n.device, 1}, page_tokens};
-    tier::encode_layers(host_, source_, {0, layers}, move);
-    ++total_.stored;
+    if (tier::encode_layers(host_, source_, {0, layers}, move).code == status::ok) ++total_.stored;
   }
 
   /// Decodes the pages of a request that only the host has, together.
@@ -182,8 +154,9 @@ class two_tier_cache {
       to.push_back(n->device = take_device_page());
     }
     tier::page_moves const moves{{to.data(), from.data(), std::ssize(to)}, page_tokens};
-    tier::decode_layers(host_, target_, {0, layers}, moves);
-    total_.restored += static_cast<int>(to.size());
+    if (tier::decode_layers(host_, target_, {0, layers}, moves) == status::ok) {
+      total_.restored += static_cast<int>(to.size());
+    }
   }
   // [tier]
 
@@ -215,51 +188,69 @@ std::vector<int> ids_of(int document) {
   return ids;
 }
 
-/// The output of the last token's attention, all query heads: `key(t, kv_head)` and `value(...)`
-/// are rows.
-template <class Key, class Value>
-std::vector<double> attend(half const* queries, Key const& key, Value const& value) {
-  std::vector<double> out(query_heads * head_dim);
-  for (int h = 0; h < query_heads; ++h) {
-    int const kv_head = h / (query_heads / heads);
-    half const* const q = queries + (127 * query_heads + h) * head_dim;
-    std::vector<double> weights;
-    double sum = 0.0;
-    for (int t = 0; t < tokens; ++t) {
-      double score = 0.0;
-      for (int d = 0; d < head_dim; ++d) score += double{q[d]} * key(t, kv_head)[d];
-      weights.push_back(score / 8.0);
-    }
-    double const highest = *std::max_element(weights.begin(), weights.end());
-    for (double& w : weights) sum += w = std::exp(w - highest);
-    for (int t = 0; t < tokens; ++t) {
-      half const* const v = value(t, kv_head);
-      for (int d = 0; d < head_dim; ++d) out[h * head_dim + d] += weights[t] / sum * v[d];
-    }
+/// Serves the same requests with a host tier of this preset; false when nothing came back.
+template <class Preset>
+bool serve(sample const& s, Preset const& preset) {
+  using key_codec = typename Preset::key_codec;
+  using value_codec = typename Preset::value_codec;
+  static constexpr auto coders = tier::coders_of<key_codec, value_codec>();
+  tier::geometry g = tier::uniform_geometry(layers, heads, tier::segment_of<key_codec>(head_dim),
+                                            tier::segment_of<value_codec>(head_dim));
+  g.record = tier::record_kind::page;
+  g.page_tokens = page_tokens;
+  g.placement = tier::host_layout::page_first_direct;
+  std::array<std::array<transform, 2>, layers> transforms;
+  for (int l = 0; l < layers; ++l) {
+    if (needs_calibration(preset.keys)) transforms[l][0] = s.calibration(l);
+    transforms[l][1].rotate = value_rotation(preset.values);
   }
-  return out;
-}
 
-/// How far attention on the device's pages is from that on the sample, relative to its size.
-double attention_error(sample const& s, two_tier_cache& cache, std::vector<int> const& table,
-                       int layer) {
-  auto const k = s.of(layer, "k"), v = s.of(layer, "v"), q = s.of(layer, "q");
-  auto const exact = [&](std::vector<half> const& all) {
-    return [&](int t, int h) { return all.data() + t * row + h * head_dim; };
+  two_tier_cache cache(tier::make_geometry(g), coders, transforms);
+  std::vector<int> table;
+  auto const serve_one = [&](int document) {
+    table = cache.request(ids_of(document), [&](int i, int device_page) {
+      for (int l = 0; l < layers; ++l) {
+        std::copy_n(s.keys[l].data() + sample_page(document, i) * page, page,
+                    cache.rows(l, 0, device_page));
+        std::copy_n(s.values[l].data() + sample_page(document, i) * page, page,
+                    cache.rows(l, 1, device_page));
+      }
+    });
   };
-  auto const cached = [&](int side) {
-    return [&, side](int t, int h) {
-      return cache.rows(layer, side, table[t / page_tokens]) + t % page_tokens * row + h * head_dim;
+  std::mt19937 random(1);
+  for (int i = 0; i < 60; ++i) serve_one(static_cast<int>(random() % documents));
+  for (int const document : {0, 1}) serve_one(document);
+  int const before = cache.total().restored;
+  serve_one(0);  // the sample, whose pages the request before has driven out
+
+  std::printf("%-6s %6d %8.3f %10lld %10lld", std::string(preset.name).c_str(),
+              static_cast<int>(cache.room()),
+              static_cast<double>(cache.total().hits) / cache.total().pages,
+              static_cast<long long>(cache.total().stored * tier::bytes_per_page(g)),
+              static_cast<long long>(cache.total().restored * tier::bytes_per_page(g)));
+  for (int l = 0; l < layers; ++l) {
+    auto const cached = [&](int side) {
+      return [&, l, side](int t) {
+        return cache.rows(l, side, table[t / page_tokens]) + t % page_tokens * row;
+      };
     };
-  };
-  auto const want = attend(q.data(), exact(k), exact(v));
-  auto const have = attend(q.data(), cached(0), cached(1));
-  double errors = 0.0, squares = 0.0;
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    errors += (have[i] - want[i]) * (have[i] - want[i]);
-    squares += want[i] * want[i];
+    std::printf(" %10.5f", attention_error(s, l, cached(0), cached(1)));
   }
-  return std::sqrt(errors / squares);
+  std::printf("\n");
+  return cache.total().restored > before;
 }
 
 }  // namespace
+
+int main() {
+  sample const s;
+  std::printf("host tier of %lld bytes under %d pages of %d tokens on the device\n",
+              static_cast<long long>(host_bytes), device_pages, page_tokens);
+  std::printf("%-6s %6s %8s %10s %10s %10s %10s\n", "preset", "pages", "hit rate", "encoded",
+              "restored", "layer 0", "layer 12");
+  bool ok = serve(s, preset::fp16);
+  ok = serve(s, preset::int8) && ok;
+  ok = serve(s, preset::k8v8) && ok;
+  if (!ok) std::printf("nothing was restored\n");
+  return ok ? 0 : 1;
+}
