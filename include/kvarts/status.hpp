@@ -34,6 +34,7 @@ enum class status : std::int32_t {
   bad_preset,       ///< an unknown preset or codec name
   bad_file,         ///< a file that is cut, damaged or not what it says
   unsupported,      ///< a valid request that this build does not serve
+  device_failed,    ///< a copy, launch or event that a device refused
 };
 
 /// Short name of a status, for logs.
@@ -59,6 +60,7 @@ constexpr char const* to_string(status s) noexcept {
     case status::bad_preset: return "bad preset";
     case status::bad_file: return "bad file";
     case status::unsupported: return "unsupported";
+    case status::device_failed: return "device failed";
   }
   return "unknown status";
 }

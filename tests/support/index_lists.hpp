@@ -7,6 +7,7 @@
 
 #include <kvarts/tier/index_pairs.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <utility>
@@ -32,6 +33,13 @@ struct index_lists {
   }
   /// int32, interleaved.
   tier::index_pairs narrow() const { return {both.data(), static_cast<std::int64_t>(both.size())}; }
+
+  /// Puts other indices, all valid, into the arrays that were given away.
+  void scramble() {
+    std::fill(dst.begin(), dst.end(), 0);
+    std::fill(src.begin(), src.end(), 0);
+    std::fill(both.begin(), both.end(), tier::index_pair<std::int32_t>{});
+  }
 
   /// `count` different ones of 0..room-1, in random order.
   static std::vector<std::int64_t> different(random_source& random, std::int64_t room,

@@ -97,6 +97,9 @@ struct basic_tier_view {
 using tier_view = basic_tier_view<std::byte>;
 using const_tier_view = basic_tier_view<std::byte const>;
 
+/// Where centers and norms are: those in device memory are not checked.
+enum class transforms_on : std::uint8_t { host, device };
+
 /// Layers `begin..end-1`.
 struct layer_range {
   int begin = 0;
@@ -145,16 +148,23 @@ constexpr std::int64_t segments_of(geometry const& g, layer_range layers) noexce
 template <class Byte, class Plain>
 problem check_segment_moves(basic_tier_view<Byte> const& tier, plain_segment<Plain> const& plain,
                             side s, int layer, int part, page_moves const& moves) noexcept {
+  if (tier.memory(s) == nullptr || plain.rows.data == nullptr) {
+    return {status::bad_plane, "layer {} has no memory for its segment {}", layer, part};
+  }
+  layout const m = plan_layout(*tier.geometry, s, layer, tier.pages, part);
+  return check_ends(m, plain.rows.map, moves.unit_tokens);
+}
+
+/// What moves on the host need beside.
+template <class Byte, class Plain>
+problem check_host_segment(basic_tier_view<Byte> const& tier, plain_segment<Plain> const& plain,
+                           side s, int layer, int part) noexcept {
   segment const& kept = tier.geometry->rows(s, layer)[part];
   if (find_coder(tier.coders, kept) == nullptr) {
     return {status::unsupported, "layer {} is kept in a codec that is not among the {} coders",
             layer, static_cast<std::int64_t>(tier.coders.size())};
   }
-  if (tier.memory(s) == nullptr || plain.rows.data == nullptr) {
-    return {status::bad_plane, "layer {} has no memory for its segment {}", layer, part};
-  }
-  layout const m = plan_layout(*tier.geometry, s, layer, tier.pages, part);
-  return check_ends(m, plain.rows.map, plain.transform, moves.unit_tokens);
+  return kvarts::check(plain.transform, tier.geometry->heads, kept.head_dim);
 }
 
 /// The tensors' smallest room, in units.
@@ -195,8 +205,8 @@ void for_each_share(geometry const& g, layer_range layers, page_moves const& mov
 
 /// First fault of moves between some layers of a tier and `plain[0]..`, one a layer: as the other
 /// `check_moves`, or a layer that is not there, or one whose codec is not among the coders. Checks
-/// every layer before anything is written.
-template <class Byte, class Plain>
+/// every layer before anything is written. A device, where transforms are, needs no coders.
+template <transforms_on Place = transforms_on::host, class Byte, class Plain>
 problem check_moves(basic_tier_view<Byte> const& tier, std::span<plain_layer<Plain> const> plain,
                     layer_range layers, page_moves const& moves, bool to_coded) noexcept {
   geometry const& g = *tier.geometry;
@@ -209,9 +219,11 @@ problem check_moves(basic_tier_view<Byte> const& tier, std::span<plain_layer<Pla
             static_cast<std::int64_t>(plain.size()), layers.end - layers.begin};
   }
   if (auto const p = check_threads(moves.threads)) return p;
-  auto const p = detail::for_each_segment(g, layers, [&](side s, int layer, int part) {
+  auto const p = detail::for_each_segment(g, layers, [&](side s, int layer, int part) -> problem {
     auto const& rows = plain[static_cast<std::size_t>(layer - layers.begin)].at(s, part);
-    return detail::check_segment_moves(tier, rows, s, layer, part, moves);
+    if (auto const q = detail::check_segment_moves(tier, rows, s, layer, part, moves)) return q;
+    if constexpr (Place == transforms_on::device) return {};
+    return detail::check_host_segment(tier, rows, s, layer, part);
   });
   if (p) return p;
   std::int64_t const host = tier.pages * g.page_tokens / moves.unit_tokens;

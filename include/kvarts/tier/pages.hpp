@@ -40,8 +40,7 @@ constexpr problem check_unit(layout const& m, std::int64_t unit) noexcept {
 }
 
 /// Both ends of a move, apart from the pairs.
-inline problem check_ends(layout const& coded, layout const& plain, transform_view const& t,
-                          std::int64_t unit) noexcept {
+constexpr problem check_ends(layout const& coded, layout const& plain, std::int64_t unit) noexcept {
   if (plain.head_dim != coded.head_dim) {
     return {status::bad_head_dim, "head_dim is {} in the tensor and {} in the tier", plain.head_dim,
             coded.head_dim};
@@ -50,10 +49,8 @@ inline problem check_ends(layout const& coded, layout const& plain, transform_vi
     return {status::bad_heads, "there are {} heads in the tensor and {} in the tier", plain.heads,
             coded.heads};
   }
-  for (layout const* m : {&coded, &plain}) {
-    if (auto const p = check_unit(*m, unit)) return p;
-  }
-  return kvarts::check(t, coded.heads, coded.head_dim);
+  if (auto const p = check_unit(coded, unit)) return p;
+  return check_unit(plain, unit);
 }
 
 /// How many units a pool holds.
@@ -162,7 +159,8 @@ constexpr int parts_of(std::int64_t work, int threads) noexcept {
 inline problem check_moves(layout const& coded, layout const& plain, page_moves const& moves,
                            bool to_coded, transform_view const& transform = {}) noexcept {
   if (auto const p = check_threads(moves.threads)) return p;
-  if (auto const p = detail::check_ends(coded, plain, transform, moves.unit_tokens)) return p;
+  if (auto const p = detail::check_ends(coded, plain, moves.unit_tokens)) return p;
+  if (auto const p = kvarts::check(transform, coded.heads, coded.head_dim)) return p;
   std::int64_t const host = detail::units_of(coded, moves.unit_tokens);
   std::int64_t const device = detail::units_of(plain, moves.unit_tokens);
   return check(moves.pairs, to_coded ? host : device, to_coded ? device : host);
