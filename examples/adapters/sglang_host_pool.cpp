@@ -63,7 +63,8 @@ std::int32_t kvarts_backup_from_device_all_layer(
     for (int layer = 0; layer < t.geometry().layers; ++layer) {
       auto const i = static_cast<std::size_t>(layer);
       from.push_back(
-          t.plain(layer_memory{address(k_layers, i), address(v_layers, i)}, layer, device_tokens));
+          t.plain(layer_memory<std::byte const>{address(k_layers, i), address(v_layers, i)}, layer,
+                  device_tokens));
     }
     tier::layer_range const all{0, t.geometry().layers};
     auto const moves = moves_of(t, host_indices, device_indices, count);
@@ -86,7 +87,7 @@ std::int32_t kvarts_load_to_device_per_layer(kvarts_tier const* handle,
       throw_if({status::unsupported, "there is no layer {} among {}", layer, t.geometry().layers});
     }
     tier::const_tier_view const from = view_of(t, host);
-    layer_memory const memory{static_cast<std::byte*>(k), static_cast<std::byte*>(v)};
+    layer_memory<std::byte> const memory{static_cast<std::byte*>(k), static_cast<std::byte*>(v)};
     std::array const to{t.plain(memory, layer, device_tokens)};
     tier::layer_range const one{layer, layer + 1};
     auto const moves = moves_of(t, device_indices, host_indices, count);
