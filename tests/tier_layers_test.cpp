@@ -2,8 +2,8 @@
 // All layers at once give what their segments give one by one: layers of different codecs, MLA's
 // two segments, transforms, any thread count, parts of the layers.
 #include "support/catch.hpp"
-#include "support/device_pool.hpp"
 #include "support/index_lists.hpp"
+#include "support/layered_model.hpp"
 
 #include <kvarts/kvarts.hpp>
 
@@ -21,55 +21,10 @@ using int8_rows = row_codec<int8_head>;
 using rows8 = row_codec<midrise<8>>;
 using rows3 = row_codec<midrise<3>>;
 using plain = identity<bfloat16>;
-constexpr std::array coders = coders_of<int8_rows, rows8, rows3, plain>();
-constexpr int page_tokens = 8;
-constexpr int tier_pages = 6;
-constexpr int slots = 5 * page_tokens;
-
-/// A model's pools and a tier for them.
-struct model {
-  geometry g;
-  std::vector<std::vector<device_pool>> pools;  ///< by layer: segments of keys, then of values
-  std::vector<transform_view> transforms;       ///< by layer, of the first segment of keys
-  std::vector<std::byte> keys, values;
-
-  model(geometry const& of, random_source& random) : g(of) {
-    g.page_tokens = page_tokens;
-    keys.assign(static_cast<std::size_t>(size_bytes(g, side::keys, tier_pages)), std::byte{0xA5});
-    values.assign(static_cast<std::size_t>(size_bytes(g, side::values, tier_pages)),
-                  std::byte{0xA5});
-    for (int l = 0; l < g.layers; ++l) {
-      pools.emplace_back();
-      transforms.push_back({nullptr, nullptr, 0, {l % 3, static_cast<std::uint64_t>(l) + 1}});
-      for (side const s : {side::keys, side::values}) {
-        for (int part = 0; part < g.rows(s, l).count; ++part) {
-          auto const& shape = pool_shapes()[static_cast<std::size_t>(random.between(0, 3))];
-          pools.back().emplace_back(shape, g.heads, g.rows(s, l)[part].head_dim, slots);
-          pools.back().back().fill(random);
-        }
-      }
-    }
-  }
-
-  tier_view tier() { return {&g, tier_pages, keys.data(), values.data(), coders}; }
-
-  template <class Byte>
-  std::vector<plain_layer<Byte>> layers() {
-    std::vector<plain_layer<Byte>> all(pools.size());
-    for (std::size_t l = 0; l < all.size(); ++l) {
-      std::size_t next = 0;
-      for (side const s : {side::keys, side::values}) {
-        for (int part = 0; part < g.rows(s, static_cast<int>(l)).count; ++part) {
-          auto& to =
-              (s == side::keys ? all[l].keys : all[l].values)[static_cast<std::size_t>(part)];
-          to.rows = pools[l][next++].target();
-        }
-      }
-      all[l].keys[0].transform = transforms[l];
-    }
-    return all;
-  }
-};
+using model = layered_model;
+constexpr int page_tokens = model::page_tokens;
+constexpr int tier_pages = model::tier_pages;
+constexpr int slots = model::slots;
 
 /// One segment of a layer by `encode_pages`, whatever its codec.
 template <class... Codecs>

@@ -50,7 +50,10 @@ class scripted_device {
     marks_.push_back(none);
     return true;
   }
-  void destroy_event(event) { --live_events; }
+  void destroy_event(event) {
+    --live_events;
+    ++events_left;
+  }
 
   bool record(event e, stream s) {
     if (!accepts()) return false;
