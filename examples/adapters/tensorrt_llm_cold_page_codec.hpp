@@ -5,10 +5,11 @@
 ///
 /// A blob is a page of a tier that has K and V as layers of their own, one after another, so the
 /// tier's moves serve it as any other. A mover does the work: `host_mover` at once, for pools that
-/// this processor reaches; one over `tier::page_mover` enqueues it on the stream.
+/// this processor reaches, `device_mover` on the engine's stream.
 #pragma once
 
 #include <kvarts/tier/layers.hpp>
+#include <kvarts/tier/page_mover.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +47,23 @@ struct host_mover {
   static bool load(tier::const_tier_view const& cold, std::span<tier::target_layer const> hot,
                    tier::page_moves const& moves, cudaStream_t) noexcept {
     return decode_layers(cold, hot, {0, cold.geometry->layers}, moves) == status::ok;
+  }
+};
+
+/// Enqueues pages on the engine's stream, which orders them with the engine's own work. Cold pages
+/// are pinned memory; one mover a direction, since each has a ring of its own.
+template <tier::device D>
+struct device_mover {
+  tier::page_mover<D>* out = nullptr;
+  tier::page_mover<D>* in = nullptr;
+
+  bool store(tier::tier_view const& cold, std::span<tier::source_layer const> hot,
+             tier::page_moves const& moves, typename D::stream s) const {
+    return !out->store(cold, hot, {0, cold.geometry->layers}, moves, {s, s}, {});
+  }
+  bool load(tier::const_tier_view const& cold, std::span<tier::target_layer const> hot,
+            tier::page_moves const& moves, typename D::stream s) const {
+    return !in->load(cold, hot, {0, cold.geometry->layers}, moves, {s, s}, {});
   }
 };
 

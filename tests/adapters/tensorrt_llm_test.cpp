@@ -2,6 +2,7 @@
 // TensorRT-LLM's cold page codec, called through the engine's interface.
 #include "support/catch.hpp"
 #include "support/rows.hpp"
+#include "support/scripted_device.hpp"
 #include "tensorrt_llm_cold_page_codec.hpp"
 
 #include <kvarts/scheme.hpp>
@@ -22,6 +23,7 @@ using int8_rows = row_codec<int8_head>;
 
 constexpr int heads = 3, head_dim = 46, page_tokens = 8, layers = 2, slots = 6, blobs = 5;
 constexpr int page_values = heads * page_tokens * head_dim;
+constexpr int pool_values = slots * layers * page_values;
 constexpr auto coders = tier::coders_of<int8_rows, row_codec<midrise<3>>>();
 
 cold_page_options options() {
@@ -42,27 +44,35 @@ constexpr int blob_bytes = layers * (key_record + value_record);
 
 /// Two pools, of K and of V; a slot holds both layers, `[heads, tokens, head_dim]` each.
 struct engine {
-  std::vector<float> pools[2];
+  std::vector<std::byte> pools[2];
   trt::PoolGroupDesc desc;
 
   explicit engine(test::random_source& random) {
     trt::SlotDescVariant group{trt::LifeCycleId{4}, {}};
     for (int i = 0; i < 2; ++i) {
-      for (int v = 0; v < slots * layers * page_values; ++v) {
-        pools[i].push_back(static_cast<float>(random.normal()));
-      }
+      pools[i].resize(pool_values * sizeof(float));
+      for (int v = 0; v < pool_values; ++v) values(i)[v] = static_cast<float>(random.normal());
       char const* const role = i == 0 ? "key" : "value";
       group.coalescedBuffers.push_back({page_values * 4, {{0, role}, {1, role}}});
-      desc.pools.push_back({trt::PoolIndex{i}, reinterpret_cast<std::uintptr_t>(pools[i].data()),
-                            layers * page_values * 4});
+      desc.pools.push_back({trt::PoolIndex{i}, 0, layers * page_values * 4});
     }
     desc.numSlots = slots;
     desc.slotDesc.variants.push_back(group);
+    describe_own_memory();
+  }
+  engine(engine const& other) : pools{other.pools[0], other.pools[1]}, desc(other.desc) {
+    describe_own_memory();
   }
 
+  void describe_own_memory() {
+    for (int i = 0; i < 2; ++i) {
+      desc.pools[trt::PoolIndex{i}].baseAddress = reinterpret_cast<std::uintptr_t>(pools[i].data());
+    }
+  }
+  float* values(int pool) { return reinterpret_cast<float*>(pools[pool].data()); }
   float* row(int pool, int slot, int layer, int head, int token) {
-    return &pools[pool][((slot * layers + layer) * page_values) +
-                        (head * page_tokens + token) * head_dim];
+    return values(pool) + (slot * layers + layer) * page_values +
+           (head * page_tokens + token) * head_dim;
   }
 };
 
@@ -108,23 +118,74 @@ TEST_CASE("blobs hold the records of all layers, and bring back the hot pages") 
     }
   }
 
-  engine const before = e;
+  engine before = e;
   trt::PageIndexPair const in[] = {{2, 0}, {4, 3}};  // slots 2 and 4 from what 5 and 1 were
   REQUIRE(codec->decode(group, cold.data(), in, 2, nullptr));
   for (int pool = 0; pool < 2; ++pool) {
     double squares = 0.0, errors = 0.0;
-    for (int i = 0; i < static_cast<int>(e.pools[pool].size()); ++i) {
+    for (int i = 0; i < pool_values; ++i) {
       int const slot = i / (layers * page_values), rest = i % (layers * page_values);
       if (slot != 2 && slot != 4) {
-        REQUIRE(e.pools[pool][i] == before.pools[pool][i]);
+        REQUIRE(e.values(pool)[i] == before.values(pool)[i]);
         continue;
       }
-      double const x = before.pools[pool][(slot == 2 ? 5 : 1) * layers * page_values + rest];
+      double const x = before.values(pool)[(slot == 2 ? 5 : 1) * layers * page_values + rest];
       squares += x * x;
-      errors += std::pow(e.pools[pool][i] - x, 2);
+      errors += std::pow(e.values(pool)[i] - x, 2);
     }
     CHECK(errors / squares < (pool == 0 ? 1e-4 : 0.06));
     CHECK(errors > 0.0);
+  }
+}
+
+/// A device's streams are numbers here, and pointers in the engine.
+struct scripted_mover {
+  kvarts::adapters::device_mover<test::scripted_device> mover;
+
+  bool store(tier::tier_view const& cold, std::span<tier::source_layer const> hot,
+             tier::page_moves const& moves, cudaStream_t s) const {
+    return mover.store(cold, hot, moves, number_of(s));
+  }
+  bool load(tier::const_tier_view const& cold, std::span<tier::target_layer const> hot,
+            tier::page_moves const& moves, cudaStream_t s) const {
+    return mover.load(cold, hot, moves, number_of(s));
+  }
+  static int number_of(cudaStream_t s) {
+    return static_cast<int>(reinterpret_cast<std::intptr_t>(s));
+  }
+};
+
+TEST_CASE("on a device blobs and hot pages are those of the host, in the stream's order") {
+  auto const seed = test::test_seed();
+  CAPTURE(seed);
+  test::random_source random(seed);
+  for (int run = 0; run < 40; ++run) {
+    engine e(random), host = e;
+    test::scripted_device d(random.bits());
+    std::vector<std::byte> slices(2 * 3 * 8192);
+    for (auto const* const memory : {&e.pools[0], &e.pools[1], &slices}) d.own(*memory);
+    tier::staging_ring<test::scripted_device> out_ring(d, {slices.data(), 3 * 8192}, 3);
+    tier::staging_ring<test::scripted_device> in_ring(d, {slices.data() + 3 * 8192, 3 * 8192}, 3);
+    tier::transfer_options const way{run % 2 == 0 ? 0 : 1 << 20};
+    tier::page_mover out(d, out_ring, way), in(d, in_ring, way);
+    cold_page_codec<scripted_mover> on_device(options(), {{&out, &in}});
+    auto const on_host = codec_of(options());
+    trt::IKvCacheColdPageCodec& codec = on_device;
+    REQUIRE(codec.configure(&e.desc, trt::PoolGroupIndex{1}));
+    REQUIRE(on_host->configure(&host.desc, trt::PoolGroupIndex{1}));
+
+    std::vector<std::byte> cold(blobs * blob_bytes), host_cold = cold;
+    trt::PageIndexPair const to[] = {{3, 1}, {0, 5}, {4, 2}}, back[] = {{5, 3}, {1, 4}};
+    auto const stream = reinterpret_cast<cudaStream_t>(std::intptr_t{2});
+    REQUIRE(codec.encode(group, cold.data(), to, 3, stream));
+    REQUIRE(codec.decode(group, cold.data(), back, 2, stream));  // right behind it
+    d.finish();
+    REQUIRE(d.faults.empty());
+    REQUIRE(on_host->encode(group, host_cold.data(), to, 3, nullptr));
+    REQUIRE(on_host->decode(group, host_cold.data(), back, 2, nullptr));
+    REQUIRE(cold == host_cold);
+    REQUIRE(e.pools[0] == host.pools[0]);
+    REQUIRE(e.pools[1] == host.pools[1]);
   }
 }
 
