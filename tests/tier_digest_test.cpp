@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The digest that keeps the pages of one configuration from another: every field counts.
+#include "support/byte_strings.hpp"
 #include "support/catch.hpp"
 
 #include <kvarts/scheme.hpp>
@@ -17,6 +18,8 @@ namespace {
 using namespace kvarts;
 using namespace kvarts::tier;
 using Catch::Matchers::ContainsSubstring;
+using kvarts::test::bytes_of;
+using kvarts::test::number;
 
 using int8_rows = row_codec<int8_head>;
 template <int Bits, range Range, axis Along>
@@ -134,6 +137,39 @@ TEST_CASE("the digest changes with everything that changes bytes or their meanin
     INFO("change " << i);
     CHECK(seen.insert(digest_with(changes[i])).second);
   }
+}
+
+TEST_CASE("the digest is that of the message that its description gives") {
+  geometry g = uniform_geometry(1, 2, segment_of<grouped<3, range::wide, axis::channel>>(2, 4),
+                                segment_of<int8_rows>(5));
+  g.page_tokens = 8;
+  g.record = record_kind::page;
+  g.placement = host_layout::page_head;
+  float const center[] = {1.0f, 2.0f, 3.0f, 4.0f};
+  transform_view const keys{center, nullptr, 2, {2, 9}};
+  std::string message;
+  auto const numbers = [&](auto... all) { ((message += number<std::uint64_t>(all)), ...); };
+  auto const text = [&](std::string const& t) {
+    numbers(t.size());
+    message += t;
+  };
+  text("kvarts page");
+  numbers(1u, 1u);
+  text("m");
+  numbers(0u, 1u, 2u, 8u, 1u, 1u, 128u, 3u);  // f16, layers, heads, P, page, head_major, ...
+  numbers(1u);
+  text("symmetric3_wide");
+  numbers(3u, 1u, 4u, 2u, 0u, 0u, 0u, 2u);
+  numbers(1u);
+  for (float const c : center) message += number(c);
+  numbers(0u, 0u, 2u, 9u);
+  numbers(1u);
+  text("int8_head");
+  numbers(8u, 0u, 0u, 2u, 1u, 0u, 0u, 5u);
+  numbers(0u, 0u, 0u, 0u, 0u);
+  sha256 hash;
+  hash.update(bytes_of(message));
+  CHECK(namespace_digest({g, dtype::f16, {&keys, 1}, {}, "m"}) == hash.finish());
 }
 
 TEST_CASE("the digest does not change with what changes no byte") {

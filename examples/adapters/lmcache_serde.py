@@ -5,6 +5,7 @@ A chunk is `[2, layers, tokens, heads, head_dim]`, K before V; its bytes are two
 LMCache, buffers are the tensors of memory objects, and keys the digests of object keys.
 """
 
+import collections
 import ctypes
 import hashlib
 import random
@@ -23,9 +24,9 @@ class KvartsSerde:
     def tokens_of(self, chunk):
         return ctypes.sizeof(chunk) // (2 * self.tier.layers * self.tier.row_bytes)
 
-    def estimate_serialized_size(self, tokens):
-        """Exact: page files have a fixed size."""
-        return self.tier.call("estimate_serialized_size", tokens)
+    def estimate_serialized_size(self, layout_desc):
+        """Exact, since page files have a fixed size; shapes are those of chunks."""
+        return self.tier.call("estimate_serialized_size", layout_desc.shapes[0][2])
 
     def serialize(self, src, dst, key):
         return self.tier.call("serialize", ctypes.addressof(src), self.tokens_of(src),
@@ -34,6 +35,9 @@ class KvartsSerde:
     def deserialize(self, src, dst, key):
         self.tier.call("deserialize", ctypes.addressof(src), ctypes.sizeof(src),
                        ctypes.addressof(dst), self.tokens_of(dst), digest_of(key))
+
+
+Layout = collections.namedtuple("Layout", "shapes")
 
 
 def digest_of(key):
@@ -65,7 +69,8 @@ def main(library):
     tier = kvarts_c.Tier(library, "k8v8", layers, heads, head_dim, alignment=16, source="fp16",
                          model="example", center=zeros, norm=ones)
     serde = KvartsSerde(tier)
-    stored = buffer(serde.estimate_serialized_size(tokens))
+    layout = Layout([(2, layers, tokens, heads, head_dim)])
+    stored = buffer(serde.estimate_serialized_size(layout))
     used = serde.serialize(chunk, stored, "tokens 0..47")
     back = buffer(len(chunk))
     damaged = buffer(used)

@@ -12,28 +12,35 @@ import sys
 import kvarts_c
 
 
-class HostPool:
-    """Encoded tokens in this process's memory; K and V of the device are ctypes arrays, one a layer."""
+class DevicePool:
+    """K and V of the device, `[tokens, heads, head_dim]` a layer, as ctypes arrays."""
 
-    def __init__(self, tier, tokens, device_keys, device_values, device_tokens):
-        self.tier, self.device = tier, (device_keys, device_values)
-        self.device_tokens = device_tokens
+    def __init__(self, k_buffer, v_buffer, tokens):
+        self.k_buffer, self.v_buffer, self.tokens = k_buffer, v_buffer, tokens
+
+
+class HostPool:
+    """Encoded tokens in this process's memory."""
+
+    def __init__(self, tier, tokens):
+        self.tier = tier
         self.memory = [(ctypes.c_char * tier.call("host_bytes", side, tokens))() for side in (0, 1)]
         self.pool = kvarts_c.HostPool(*map(ctypes.addressof, self.memory), tokens)
 
     def get_size_per_token(self):
         return self.tier.call("get_size_per_token")
 
-    def backup_from_device_all_layer(self, host_indices, device_indices):
+    def backup_from_device_all_layer(self, device_pool, host_indices, device_indices):
         self.tier.call("backup_from_device_all_layer", ctypes.byref(self.pool),
-                       *map(kvarts_c.addresses, self.device), self.device_tokens,
+                       kvarts_c.addresses(device_pool.k_buffer),
+                       kvarts_c.addresses(device_pool.v_buffer), device_pool.tokens,
                        kvarts_c.indices(host_indices), kvarts_c.indices(device_indices),
                        len(host_indices))
 
-    def load_to_device_per_layer(self, host_indices, device_indices, layer_id):
-        keys, values = (arrays[layer_id] for arrays in self.device)
+    def load_to_device_per_layer(self, device_pool, host_indices, device_indices, layer_id):
         self.tier.call("load_to_device_per_layer", ctypes.byref(self.pool), layer_id,
-                       ctypes.addressof(keys), ctypes.addressof(values), self.device_tokens,
+                       ctypes.addressof(device_pool.k_buffer[layer_id]),
+                       ctypes.addressof(device_pool.v_buffer[layer_id]), device_pool.tokens,
                        kvarts_c.indices(host_indices), kvarts_c.indices(device_indices),
                        len(host_indices))
 
@@ -49,15 +56,15 @@ def main(library):
 
     tier = kvarts_c.Tier(library, "int8", layers, heads, head_dim, layout="page_first",
                          source="fp16")
-    pool = HostPool(tier, 100, *device, tokens)
+    pool, device_pool = HostPool(tier, 100), DevicePool(*device, tokens)
     slots = random.sample(range(tokens), moved)
     places = random.sample(range(100), moved)
-    pool.backup_from_device_all_layer(places, slots)
+    pool.backup_from_device_all_layer(device_pool, places, slots)
     for side in device:
         for array in side:
             ctypes.memset(array, 0xFF, len(array))  # the device evicted everything
     for layer in range(layers):
-        pool.load_to_device_per_layer(places, slots, layer)
+        pool.load_to_device_per_layer(device_pool, places, slots, layer)
 
     restored, worst = 0, 0.0
     for side, numbers in zip(device, plain):

@@ -105,6 +105,13 @@ class digest_of {
 /// records, alignment, host layout, the numbers of a transform, the rows' type, the model's name
 /// and the format's version. For a configuration that `check` accepts. Reads every transform: make
 /// it once.
+///
+/// SHA-256 of numbers of eight bytes, texts (their length, then they) and fp32 bits: "kvarts page",
+/// format and page version, model, source, layers, heads, page tokens, record kind, order of heads,
+/// alignment, host layout; then for K, layer by layer, and for V: the number of segments, of each
+/// its codec's name, bits, axis, group (0 of rows), bytes and type of a scale, bytes of a
+/// zero-point, whether it is plain, head_dim; then center, norm and dense rotation, each 0 or 1 and
+/// its numbers, and without a dense one rounds and seed (0 without rounds).
 inline sha256_digest namespace_digest(page_config const& c) noexcept {
   geometry const& g = c.shape;
   detail::digest_of d;
