@@ -11,10 +11,13 @@ Usage: cmake/dev.sh COMMAND
 
   demo             build the kvarts program, evaluate the sample, write report.html
   test             build everything and run all tests
-  sanitize         the tests with clang++ under AddressSanitizer and UndefinedBehaviorSanitizer
+  sanitize         the tests with clang++ under AddressSanitizer and UndefinedBehaviorSanitizer,
+                   those of kernels under ThreadSanitizer too
   clang            the tests with clang++ as it is
   fuzz [SECONDS]   fuzz the file parsers side by side, 60 seconds unless told otherwise
   bench [ARG...]   run the benchmarks; arguments go to Google Benchmark
+  sass [ARG...]    count the instructions of the CUDA kernels; see cmake/dev.sh sass --help
+  release          compile all CUDA kernels for all architectures (nvcc)
   format           format the sources with clang-format 14
 
 Debian packages that are missing are installed first, as root or through sudo.
@@ -55,10 +58,22 @@ demo() {
   echo "Open $PWD/report.html in a browser."
 }
 
+# nvcc, where it is: its kernels keep to their budgets, those of one head_dim here.
 test_release() {
   install_build_packages
   build release
   run_tests release
+  if find_nvcc; then
+    quietly sass -D KVARTS_HEAD_DIMS=128 -D KVARTS_BLOCKS=32 --check bench/budgets.json
+  fi
+}
+
+find_nvcc() { command -v nvcc || [[ -x /usr/local/cuda/bin/nvcc ]]; } >/dev/null
+
+release() {
+  install_build_packages
+  find_nvcc || fail "release needs nvcc 13"
+  build cuda
 }
 
 sanitize() {
@@ -66,6 +81,8 @@ sanitize() {
   choose_clang
   build asan -D CMAKE_CXX_COMPILER="$clang"
   UBSAN_OPTIONS=print_stacktrace=1 run_tests asan
+  build tsan -D CMAKE_CXX_COMPILER="$clang"
+  run_tests tsan
 }
 
 test_clang() {
@@ -113,6 +130,13 @@ bench() {
   for program in build/release/bin/*_bench; do "$program" "$@"; done
 }
 
+# Without a GPU; a CUDA toolkit comes from PyPI when none is installed.
+sass() {
+  install_missing g++=g++ python3=python3 c++filt=binutils
+  python3 -c 'import ensurepip, venv' 2>/dev/null || install_missing python3-venv
+  python3 -B cmake/sass "$@"
+}
+
 format() {
   install_missing clang-format-14=clang-format-14
   find . -path ./build -prune -o \( -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' \) \
@@ -121,7 +145,7 @@ format() {
 
 command=${1:-}
 case $command in
-  demo | test | sanitize | clang | format) (($# == 1)) || fail "$command takes no arguments" 2 ;;
+  demo | test | sanitize | clang | release | format) (($# == 1)) || fail "$command takes no arguments" 2 ;;
   fuzz) (($# <= 2)) || fail "fuzz takes one argument" 2 ;;
 esac
 case $command in
@@ -129,8 +153,10 @@ case $command in
   test) test_release ;;
   sanitize) sanitize ;;
   clang) test_clang ;;
+  release) release ;;
   fuzz) fuzz "${2:-60}" ;;
   bench) bench "${@:2}" ;;
+  sass) sass "${@:2}" ;;
   format) format ;;
   help | -h | --help) usage ;;
   '') usage >&2 && exit 2 ;;

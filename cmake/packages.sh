@@ -35,7 +35,7 @@ is_installed() {
 
 install_build_packages() {
   install_missing g++=g++ cmake=cmake ninja=ninja-build pkg-config=pkgconf \
-    catch2 libbenchmark-dev libcli11-dev libfmt-dev nlohmann-json3-dev
+    catch2 libbenchmark-dev libboost-context-dev libcli11-dev libfmt-dev nlohmann-json3-dev
 }
 
 # Sets `clang` to a clang++ of version 16 or later.

@@ -176,8 +176,8 @@ status check_attention(Sequence const& s, int query_tokens, int query_heads) noe
 /// sums over tokens in float64. Never allocates. `bad_heads` when KV heads do not divide query
 /// heads, `bad_page` or `bad_tokens` when the block table lacks coded positions; then nothing is
 /// written.
-template <codec_type KeyCodec, codec_type ValueCodec>
-status attention(sequence_view<KeyCodec, ValueCodec> const& s, int query_tokens, int query_heads,
+template <codec_type KeyCodec, codec_type ValueCodec, packing KeyPacking, packing ValuePacking>
+status attention(sequence_view<KeyCodec, ValueCodec, KeyPacking, ValuePacking> const& s, int query_tokens, int query_heads,
                  float const* queries, float* output, float* lse,
                  attention_options options = {}) noexcept {
   auto const code = detail::check_attention(s, query_tokens, query_heads);
@@ -216,8 +216,8 @@ status attention(sequence_view<KeyCodec, ValueCodec> const& s, int query_tokens,
 /// `attention` of every slot of a cache, of any lengths: `queries`, `output` and `lse` have a
 /// leading dimension `[sequences]`. Slots without tokens give output 0 and lse -inf. Stops at the
 /// first fault.
-template <codec_type KeyCodec, codec_type ValueCodec>
-status attention(cache_view<KeyCodec, ValueCodec> const& c, int query_tokens, int query_heads,
+template <codec_type KeyCodec, codec_type ValueCodec, packing KeyPacking, packing ValuePacking>
+status attention(cache_view<KeyCodec, ValueCodec, KeyPacking, ValuePacking> const& c, int query_tokens, int query_heads,
                  float const* queries, float* output, float* lse,
                  attention_options const& options = {}) noexcept {
   std::int64_t const rows = std::int64_t{query_tokens} * query_heads;

@@ -43,10 +43,11 @@ struct window_planes {
 
 /// One layer of one sequence for readers: codes in coded space, windows in model space, and where
 /// the parts of keys and of values end (they leave the windows at different steps).
-template <codec_type KeyCodec, codec_type ValueCodec>
+template <codec_type KeyCodec, codec_type ValueCodec, packing KeyPacking = linear,
+          packing ValuePacking = linear>
 struct sequence_view {
-  view<KeyCodec, std::byte const> keys{};
-  view<ValueCodec, std::byte const> values{};
+  view<KeyCodec, std::byte const, KeyPacking> keys{};
+  view<ValueCodec, std::byte const, ValuePacking> values{};
   window_view<std::byte const> key_window{};
   window_view<std::byte const> value_window{};
   partition key_parts{};
@@ -60,10 +61,11 @@ struct sequence_view {
 /// One layer of many sequences, as an engine or a kernel sees it. `block_tables` is `[sequences,
 /// table_stride]` and indexes positions; pages without coded tokens need no entry (-1). `lengths`,
 /// `frozen` (null: all are) and `transforms` (of keys) have one entry a sequence.
-template <codec_type KeyCodec, codec_type ValueCodec>
+template <codec_type KeyCodec, codec_type ValueCodec, packing KeyPacking = linear,
+          packing ValuePacking = linear>
 struct cache_view {
-  view<KeyCodec, std::byte const> keys{};
-  view<ValueCodec, std::byte const> values{};
+  view<KeyCodec, std::byte const, KeyPacking> keys{};
+  view<ValueCodec, std::byte const, ValuePacking> values{};
   window_planes<std::byte const> key_windows{};
   window_planes<std::byte const> value_windows{};
   windows window{};
@@ -75,7 +77,8 @@ struct cache_view {
   transform_view const* transforms = nullptr;
   rotation value_rotation{};
 
-  constexpr sequence_view<KeyCodec, ValueCodec> sequence(int index) const noexcept {
+  constexpr sequence_view<KeyCodec, ValueCodec, KeyPacking, ValuePacking> sequence(
+      int index) const noexcept {
     block_table const table{block_tables + index * table_stride, table_stride};
     bool const codes = frozen == nullptr || frozen[index];
     int const key_step = eviction_step(KeyCodec::grouped_along, keys.map.group);

@@ -29,7 +29,8 @@ void load_codes(view<Codec, Byte, Packing> const& src, int head, std::int64_t to
   static_assert(!Codec::plain, "the identity codec has values, not codes");
   auto const tile = src.tile(head, token);
   detail::load_run<Packing>(tile.codes, src.shape(), tile.slot, 0, codes, src.map.head_dim);
-  for (int d = 0; d < src.map.head_dim; ++d) codes[d] ^= Codec::quantizer_type::stored_mask;
+  constexpr std::uint8_t mask = detail::stored_mask<typename Codec::quantizer_type, Packing>;
+  for (int d = 0; d < src.map.head_dim; ++d) codes[d] ^= mask;
 }
 
 /// The stored parameters of the group that holds a channel of a token of a head.

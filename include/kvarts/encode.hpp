@@ -114,8 +114,9 @@ void encode_row(View const& dst, int head, std::int64_t token, float const* row,
     auto const p = quantize<Quantizer>(row + begin, n, codes + begin, length);
     store_parameters(tile.scales, tile.zeros, index, Quantizer::has_zero, p);
   }
-  if constexpr (Quantizer::stored_mask != 0) {
-    for (int d = 0; d < head_dim; ++d) codes[d] ^= Quantizer::stored_mask;
+  constexpr std::uint8_t mask = stored_mask<Quantizer, typename View::packing>;
+  if constexpr (mask != 0) {
+    for (int d = 0; d < head_dim; ++d) codes[d] ^= mask;
   }
   store_run<typename View::packing>(tile.codes, dst.shape(), tile.slot, 0, codes, head_dim);
 }
@@ -130,6 +131,7 @@ template <class View>
 void encode_columns(View const& dst, int head, std::int64_t first_token, int count, int channel,
                     int width, float const* columns) noexcept {
   using Quantizer = typename View::codec::quantizer_type;
+  constexpr std::uint8_t mask = stored_mask<Quantizer, typename View::packing>;
   std::uint8_t column[max_head_dim];
   std::uint8_t codes[strip_elements];  // [group tokens, width]
   auto const tile = dst.tile(head, first_token);
@@ -139,7 +141,7 @@ void encode_columns(View const& dst, int head, std::int64_t first_token, int cou
   for (int c = 0; c < width; ++c) {
     auto const p = Quantizer::quantize(columns + c * count, count, column);
     store_parameters(tile.scales, tile.zeros, index + c, Quantizer::has_zero, p);
-    for (int i = 0; i < count; ++i) codes[i * width + c] = column[i] ^ Quantizer::stored_mask;
+    for (int i = 0; i < count; ++i) codes[i * width + c] = column[i] ^ mask;
   }
   for (int i = 0; i < group; ++i) {
     store_run<typename View::packing>(tile.codes, dst.shape(), tile.slot + i, channel,

@@ -17,6 +17,7 @@
 #include <kvarts/encode.hpp>
 #include <kvarts/float16.hpp>
 #include <kvarts/fold_weights.hpp>
+#include <kvarts/fragment.hpp>
 #include <kvarts/gemv.hpp>
 #include <kvarts/layout.hpp>
 #include <kvarts/make_layout.hpp>

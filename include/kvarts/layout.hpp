@@ -96,12 +96,14 @@ struct tile_bytes {
   std::int64_t zeros = 0;
 };
 
+/// Plain values lie row after row, whatever the packing.
 template <packing P>
 constexpr tile_bytes bytes_of_tile(codec_info const& c, int group, int tile_tokens,
                                    int head_dim) noexcept {
   std::int64_t const count = parameters_per_tile(c, group, tile_tokens, head_dim);
-  return {ceil_div(P::tile_bits({tile_tokens, head_dim, c.bits}), 8), count * c.scale_bytes,
-          count * c.zero_bytes};
+  tile_shape const shape{tile_tokens, head_dim, c.bits};
+  std::int64_t const bits = c.plain ? linear::tile_bits(shape) : P::tile_bits(shape);
+  return {ceil_div(bits, 8), count * c.scale_bytes, count * c.zero_bytes};
 }
 
 /// Extents alone: everything that the plane checks divide or multiply by.
@@ -259,6 +261,9 @@ template <codec_type C, packing P = linear>
 constexpr problem check(layout const& m) noexcept {
   constexpr codec_info c = info_of<C>();
   if (auto const p = detail::check_extents(m, c)) return p;
+  if constexpr (!C::plain && requires { P::check(tile_shape{}); }) {
+    if (auto const p = P::check({m.tile_tokens, m.head_dim, c.bits})) return p;
+  }
   auto const bytes = detail::bytes_of_tile<P>(c, m.group, m.tile_tokens, m.head_dim);
   if (auto const p = detail::check_plane(m, m.codes, bytes.codes)) return p;
   if (auto const p = detail::check_plane(m, m.scales, bytes.scales)) return p;

@@ -21,8 +21,30 @@ inline constexpr int max_head_dim = 1024;
 namespace detail {
 
 /// Forces `values` through memory, so that a product stored there is rounded before it enters a
-/// sum. Contraction to a fused multiply-add would change stored codes.
-inline void round_products(void* values) noexcept { asm("" : : "r"(values) : "memory"); }
+/// sum. Contraction to a fused multiply-add would change stored codes. On the device `multiply`
+/// rounds them.
+KVARTS_HOST_DEVICE inline void round_products([[maybe_unused]] void* values) noexcept {
+#if !defined(__CUDA_ARCH__)
+  asm("" : : "r"(values) : "memory");
+#endif
+}
+
+/// float32 operations that decide stored bytes, each rounded by itself. nvcc would contract the
+/// plain operators to fused multiply-adds, and divide as its flags say; on the host products are
+/// kept apart from sums by `round_products`.
+#if defined(__CUDA_ARCH__)
+inline __device__ float add(float a, float b) noexcept { return __fadd_rn(a, b); }
+inline __device__ float subtract(float a, float b) noexcept { return __fsub_rn(a, b); }
+inline __device__ float multiply(float a, float b) noexcept { return __fmul_rn(a, b); }
+inline __device__ float divide(float a, float b) noexcept { return __fdiv_rn(a, b); }
+inline __device__ float square_root(float a) noexcept { return __fsqrt_rn(a); }
+#else
+KVARTS_HOST_DEVICE inline float add(float a, float b) noexcept { return a + b; }
+KVARTS_HOST_DEVICE inline float subtract(float a, float b) noexcept { return a - b; }
+KVARTS_HOST_DEVICE inline float multiply(float a, float b) noexcept { return a * b; }
+KVARTS_HOST_DEVICE inline float divide(float a, float b) noexcept { return a / b; }
+KVARTS_HOST_DEVICE inline float square_root(float a) noexcept { return std::sqrt(a); }
+#endif
 
 /// Adding 1.5 * 2^23 leaves `rint(x)` in the low bits of the sum.
 inline constexpr float round_magic = 12582912.0f;
@@ -50,17 +72,10 @@ constexpr int fold_length(Length n) noexcept {
   return static_cast<int>(std::bit_ceil(static_cast<unsigned>(int{n})));
 }
 
-/// Room for a fold: as large as a length known at compile time needs, else for `max_head_dim`.
-template <class Length>
-inline constexpr int fold_capacity = max_head_dim;
-template <int N>
-inline constexpr int fold_capacity<std::integral_constant<int, N>> =
-    fold_length(std::integral_constant<int, N>{});
-
 /// Rule 3 of the codecs: append zeros to a power of two, then `e[i] += e[i + n/2]`, n/4, ... 1. A
 /// lane butterfly on a GPU gives the same bits. Overwrites `e`, whose room is `fold_length(n)`.
 template <class Real, class Length>
-Real fold(Real* e, Length n) noexcept {
+KVARTS_HOST_DEVICE Real fold(Real* e, Length n) noexcept {
   int const padded = fold_length(n);
   for (int i = n; i < padded; ++i) e[i] = Real(0);
   round_products(e);
@@ -68,30 +83,6 @@ Real fold(Real* e, Length n) noexcept {
     for (int i = 0; i < half_length; ++i) e[i] += e[i + half_length];
   }
   return e[0];
-}
-
-/// Calls `f` with the length as a compile-time constant where it is a common one, which lets
-/// compilers unroll and vectorize; the results are the same for any length.
-template <class F>
-auto with_length(int n, F&& f) noexcept {
-  switch (n) {
-    case 32: return f(std::integral_constant<int, 32>{});
-    case 64: return f(std::integral_constant<int, 64>{});
-    case 128: return f(std::integral_constant<int, 128>{});
-    default: return f(n);
-  }
-}
-
-/// Largest magnitude of x[0..n); 0 for an empty range. Bits of non-negative floats order as
-/// integers.
-template <class Length>
-float largest_magnitude(float const* x, Length n) noexcept {
-  std::int32_t largest = 0;
-  for (int i = 0; i < n; ++i) {
-    std::int32_t const magnitude = std::bit_cast<std::int32_t>(x[i]) & 0x7FFFFFFF;
-    largest = magnitude > largest ? magnitude : largest;
-  }
-  return std::bit_cast<float>(largest);
 }
 
 }  // namespace detail

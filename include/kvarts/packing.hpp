@@ -23,7 +23,9 @@ struct tile_shape {
 /// A packing says where each code bit of a tile lies; one code's bits may lie apart. `tile_bits` is
 /// the size of the plane; bits that no code owns are written as zeros, by the packing's
 /// `clear_unowned(plane, shape)` where it has such bits before the last code. A packing may offer
-/// `store_run` and `load_run` as `linear` does when it knows a faster way than bit by bit.
+/// `store_run` and `load_run` as `linear` does when it knows a faster way than bit by bit, and
+/// refuse shapes through `check(shape)`. Interoperable packings store a codec's published bytes;
+/// one with `offset_binary` stores codes u as they are.
 template <class P>
 concept packing = requires(tile_shape s, int token, int channel, int bit) {
   { P::tile_bits(s) } -> std::same_as<std::int64_t>;
@@ -98,6 +100,13 @@ struct linear {
 };
 
 namespace detail {
+
+/// What the stored bytes of 8-bit codes are XORed with.
+template <class Quantizer, class P>
+inline constexpr std::uint8_t stored_mask = [] {
+  if constexpr (requires { P::offset_binary; }) return std::uint8_t{0};
+  return Quantizer::stored_mask;
+}();
 
 /// Writes codes of one token through whatever way the packing offers.
 template <packing P>

@@ -55,17 +55,6 @@ constexpr tensor_strides contiguous(order o, int heads, int head_dim,
 namespace detail {
 
 template <class T>
-inline constexpr dtype dtype_of = [] {
-  using value = std::remove_cv_t<T>;
-  static_assert(std::is_same_v<value, half> || std::is_same_v<value, bfloat16> ||
-                    std::is_same_v<value, float>,
-                "a tensor's elements are half, bfloat16 or float");
-  if constexpr (std::is_same_v<value, half>) return dtype::f16;
-  if constexpr (std::is_same_v<value, bfloat16>) return dtype::bf16;
-  return dtype::f32;
-}();
-
-template <class T>
 auto* as_bytes_of(T* data) noexcept {
   using byte = std::conditional_t<std::is_const_v<T>, std::byte const, std::byte>;
   return reinterpret_cast<byte*>(data);

@@ -89,6 +89,15 @@ namespace detail {
 /// Rows are clamped to this where they enter a rotation or a row quantizer (fp16's largest value).
 inline constexpr float row_limit = 65504.0f;
 
+/// Clamps by magnitude bits, which vectorizes; `limit` > 0.
+constexpr float clamp_magnitude(float x, float limit) noexcept {
+  auto const bits = std::bit_cast<std::uint32_t>(x);
+  auto magnitude = static_cast<std::int32_t>(bits & 0x7FFFFFFFu);
+  auto const highest = std::bit_cast<std::int32_t>(limit);
+  magnitude = magnitude > highest ? highest : magnitude;
+  return std::bit_cast<float>(static_cast<std::uint32_t>(magnitude) | (bits & 0x80000000u));
+}
+
 /// A transform made ready for the rows of one head_dim.
 class prepared_transform {
  public:
@@ -108,9 +117,9 @@ class prepared_transform {
       for (int d = 0; d < head_dim_; ++d) row[d] /= norm[d];
     }
     if (clamp_rows || !rotation_.identity()) {
-      for (int d = 0; d < head_dim_; ++d) row[d] = clamp(row[d], row_limit);
+      for (int d = 0; d < head_dim_; ++d) row[d] = clamp_magnitude(row[d], row_limit);
     } else if (view_.center != nullptr || view_.norm != nullptr) {
-      for (int d = 0; d < head_dim_; ++d) row[d] = clamp(row[d], 0x1.FFFFFEp127f);
+      for (int d = 0; d < head_dim_; ++d) row[d] = clamp_magnitude(row[d], 0x1.FFFFFEp127f);
     }
   }
 
@@ -150,15 +159,6 @@ class prepared_transform {
   void unrotate(float* output) const noexcept { rotation_.inverse(output); }
 
  private:
-  /// Clamps by magnitude bits, which vectorizes; `limit` > 0.
-  static constexpr float clamp(float x, float limit) noexcept {
-    auto const bits = std::bit_cast<std::uint32_t>(x);
-    auto magnitude = static_cast<std::int32_t>(bits & 0x7FFFFFFFu);
-    auto const highest = std::bit_cast<std::int32_t>(limit);
-    magnitude = magnitude > highest ? highest : magnitude;
-    return std::bit_cast<float>(static_cast<std::uint32_t>(magnitude) | (bits & 0x80000000u));
-  }
-
   transform_view view_;
   int head_dim_;
   prepared_rotation<float> rotation_;

@@ -99,9 +99,12 @@ struct view {
     return {map.tile_tokens, map.head_dim, Codec::bits};
   }
 
-  /// A reader's view of the same memory.
-  constexpr operator view<Codec, std::byte const, Packing>() const noexcept
-      requires(!std::is_const_v<Byte>) {
+  /// A reader's view of the same memory. (A template because some compilers warn of a conversion
+  /// that a reader itself never needs.)
+  template <class Reader>
+  constexpr operator Reader() const noexcept
+      requires(std::is_same_v<Reader, view<Codec, std::byte const, Packing>> &&
+               !std::is_const_v<Byte>) {
     return {data, map, table};
   }
 };
@@ -121,8 +124,9 @@ struct tensor_view {
     return data + map.codes.at(at.page, at.tile, head);
   }
 
-  constexpr operator tensor_view<std::byte const>() const noexcept
-      requires(!std::is_const_v<Byte>) {
+  template <class Reader>
+  constexpr operator Reader() const noexcept
+      requires(std::is_same_v<Reader, tensor_view<std::byte const>> && !std::is_const_v<Byte>) {
     return {data, type, map, table};
   }
 };

@@ -10,7 +10,8 @@ string(REPLACE "// flags: " "" flags "${flags}")
 separate_arguments(flags UNIX_COMMAND "${flags}")
 
 execute_process(
-  COMMAND ${CXX} -std=c++20 -Wall -Wextra -fsyntax-only -I ${INCLUDE} ${flags} ${SOURCE}
+  COMMAND ${CXX} -std=c++20 -Wall -Wextra -fsyntax-only -I ${INCLUDE} -I ${INCLUDE}/../kernels
+          ${flags} ${SOURCE}
   RESULT_VARIABLE code
   OUTPUT_VARIABLE output
   ERROR_VARIABLE output)

@@ -22,4 +22,4 @@ install_moved(moved)
 install_moved(moved-other ${OTHER_DIRS})
 
 execute_process(COMMAND ${CMAKE_COMMAND} -E tar czf ${WORK}/kvarts.tar.gz CMakeLists.txt cmake
-                        include WORKING_DIRECTORY ${SOURCE} COMMAND_ERROR_IS_FATAL ANY)
+                        include kernels WORKING_DIRECTORY ${SOURCE} COMMAND_ERROR_IS_FATAL ANY)

@@ -13,7 +13,7 @@ std::vector<any_quantizer> const& all_quantizers() {
       using codec = typename decltype(tag)::type;
       if constexpr (codec::grouped_along != axis::token && !codec::plain) {
         using quantizer = typename codec::quantizer_type;
-        if constexpr (!requires { &quantizer::row_length; }) {
+        if constexpr (!requires(float const* x) { quantizer::row_length(x, 1); }) {
           list.push_back({std::string(std::string_view(quantizer::name())), quantizer::bits,
                           quantizer::clamps_rows, quantize_with<quantizer>});
         }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <kvarts/numerics.hpp>
+#include <kvarts/quantizer/group.hpp>
 #include <kvarts/quantizer/parameters.hpp>
 
 namespace kvarts {
@@ -28,11 +29,20 @@ struct affine {
   }
 
   static parameters_type quantize(float const* x, int n, std::uint8_t* codes) noexcept {
-    return detail::with_length(n, [&](auto length) {
-      parameters_type const p = find_parameters(x, length);
-      store_codes(x, length, p, codes);
-      return p;
+    return quantize_array<affine>(x, n, codes);
+  }
+
+  template <class Group>
+  KVARTS_HOST_DEVICE static parameters_type quantize(Group& group) noexcept {
+    parameters_type const p = find_parameters(group);
+    float const scale = p.scale;
+    float const zero = p.zero;
+    float const divisor = scale == 0.0f ? 1.0f : scale;
+    int const top = scale == 0.0f ? 0 : highest;
+    group.store([=](float x) {
+      return detail::round_to_level(detail::divide(detail::subtract(x, zero), divisor), 0, top);
     });
+    return p;
   }
 
   static constexpr decoding decode_with(parameters_type const& p) noexcept {
@@ -44,41 +54,13 @@ struct affine {
   }
 
  private:
-  /// Floats as integers of the same order, so that minimum and maximum vectorize.
-  static constexpr std::int32_t ordered(float value) noexcept {
-    std::int32_t const b = std::bit_cast<std::int32_t>(value);
-    return b ^ ((b >> 31) & 0x7FFFFFFF);
-  }
-  static constexpr float from_ordered(std::int32_t key) noexcept {
-    return std::bit_cast<float>(key ^ ((key >> 31) & 0x7FFFFFFF));
-  }
-
-  template <class Length>
-  static parameters_type find_parameters(float const* x, Length n) noexcept {
-    std::int32_t lowest_key = ordered(x[0]);
-    std::int32_t highest_key = lowest_key;
-    for (int i = 1; i < n; ++i) {
-      std::int32_t const key = ordered(x[i]);
-      lowest_key = key < lowest_key ? key : lowest_key;
-      highest_key = key > highest_key ? key : highest_key;
-    }
-    float const minimum = from_ordered(lowest_key);
-    float const spread = from_ordered(highest_key) - minimum;
+  template <class Group>
+  KVARTS_HOST_DEVICE static parameters_type find_parameters(Group const& group) noexcept {
+    auto const [minimum, maximum] = group.find_extremes();
+    float const spread = detail::subtract(maximum, minimum);
     half zero = saturate<half>(minimum);
     if ((zero.bits & 0x7FFFu) == 0) zero.bits = 0;  // -0, also of a tiny minimum, is stored as +0
-    return {saturate<half>(spread / static_cast<float>(highest)), zero};
-  }
-
-  template <class Length>
-  static void store_codes(float const* x, Length n, parameters_type const& p,
-                          std::uint8_t* codes) noexcept {
-    float const scale = p.scale;
-    float const zero = p.zero;
-    float const divisor = scale == 0.0f ? 1.0f : scale;
-    int const top = scale == 0.0f ? 0 : highest;
-    for (int i = 0; i < n; ++i) {
-      codes[i] = static_cast<std::uint8_t>(detail::round_to_level((x[i] - zero) / divisor, 0, top));
-    }
+    return {saturate<half>(detail::divide(spread, static_cast<float>(highest))), zero};
   }
 };
 

@@ -6,7 +6,7 @@
 #include <kvarts/quantizer/affine.hpp>
 #include <kvarts/quantizer/symmetric.hpp>
 
-#include <cstring>
+#include <cmath>
 
 namespace kvarts {
 
@@ -37,12 +37,18 @@ struct hybrid {
   }
 
   static parameters_type quantize(float const* x, int n, std::uint8_t* codes) noexcept {
-    std::uint8_t affine_codes[max_head_dim];
-    parameters_type const s = symmetric_part::quantize(x, n, codes);
-    parameters_type a = affine_part::quantize(x, n, affine_codes);
+    return quantize_array<hybrid>(x, n, codes);
+  }
+
+  template <class Group>
+  KVARTS_HOST_DEVICE static parameters_type quantize(Group& group) noexcept {
+    typename Group::more_codes room;
+    auto other = group.with_codes(room);
+    parameters_type const s = symmetric_part::quantize(group);
+    parameters_type a = affine_part::quantize(other);
     a.scale.bits |= 0x8000u;
-    if (!(absolute_error(x, n, affine_codes, a) < absolute_error(x, n, codes, s))) return s;
-    std::memcpy(codes, affine_codes, static_cast<std::size_t>(n));
+    if (!(absolute_error(other, a) < absolute_error(group, s))) return s;
+    group.take_codes(other);
     return a;
   }
 
@@ -56,15 +62,14 @@ struct hybrid {
   }
 
  private:
-  static float absolute_error(float const* x, int n, std::uint8_t const* codes,
-                              parameters_type const& p) noexcept {
-    return detail::with_length(n, [&](auto length) {
-      alignas(64) float errors[detail::fold_capacity<decltype(length)>];
-      decoding const d = decode_with(p);
-      for (int i = 0; i < length; ++i) {
-        errors[i] = std::fabs(x[i] - (d.scale * level(codes[i], p, n) + d.zero));
-      }
-      return detail::fold(errors, length);
+  template <class Group>
+  KVARTS_HOST_DEVICE static float absolute_error(Group const& group,
+                                                 parameters_type const& p) noexcept {
+    decoding const d = decode_with(p);
+    int const n = group.size();
+    return group.fold_coded([=](float x, std::uint8_t u) {
+      float const back = detail::add(detail::multiply(d.scale, level(u, p, n)), d.zero);
+      return std::fabs(detail::subtract(x, back));
     });
   }
 };

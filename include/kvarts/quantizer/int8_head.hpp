@@ -4,6 +4,7 @@
 #pragma once
 
 #include <kvarts/numerics.hpp>
+#include <kvarts/quantizer/group.hpp>
 #include <kvarts/quantizer/parameters.hpp>
 
 namespace kvarts {
@@ -24,16 +25,18 @@ struct int8_head {
   }
 
   static parameters_type quantize(float const* x, int n, std::uint8_t* codes) noexcept {
-    return detail::with_length(n, [&](auto length) {
-      float const amax = detail::largest_magnitude(x, length);
-      auto const scale = saturate<bfloat16>((amax > 0x1p-112f ? amax : 0x1p-112f) / 127.0f);
-      float const divisor = scale;
-      for (int i = 0; i < length; ++i) {
-        codes[i] =
-            static_cast<std::uint8_t>(detail::round_to_level(x[i] / divisor, -127, 127) + 128);
-      }
-      return parameters_type{scale, {}};
+    return quantize_array<int8_head>(x, n, codes);
+  }
+
+  template <class Group>
+  KVARTS_HOST_DEVICE static parameters_type quantize(Group& group) noexcept {
+    float const amax = group.largest_magnitude();
+    auto const scale = saturate<bfloat16>(detail::divide(amax > 0x1p-112f ? amax : 0x1p-112f, 127));
+    float const divisor = scale;
+    group.store([divisor](float x) {
+      return detail::round_to_level(detail::divide(x, divisor), -127, 127) + 128;
     });
+    return parameters_type{scale, {}};
   }
 
   static constexpr decoding decode_with(parameters_type const& p) noexcept {

@@ -4,9 +4,8 @@
 #pragma once
 
 #include <kvarts/numerics.hpp>
+#include <kvarts/quantizer/group.hpp>
 #include <kvarts/quantizer/parameters.hpp>
-
-#include <cmath>
 
 namespace kvarts {
 
@@ -36,11 +35,17 @@ struct midrise {
   }
 
   static parameters_type quantize(float const* x, int n, std::uint8_t* codes) noexcept {
-    return detail::with_length(n, [&](auto length) {
-      half const scale = search_scale(x, length);
-      store_codes(x, length, scale, codes);
-      return parameters_type{scale, {}};
-    });
+    return quantize_array<midrise>(x, n, codes);
+  }
+
+  template <class Group>
+  KVARTS_HOST_DEVICE static parameters_type quantize(Group& group) noexcept {
+    half const stored = search_scale(group);
+    float const scale = stored;
+    float const divisor = scale == 0.0f ? 1.0f : scale;
+    int const top = scale == 0.0f ? 0 : highest;
+    group.store([=](float x) { return code_of(x, divisor, top); });
+    return parameters_type{stored, {}};
   }
 
   static constexpr decoding decode_with(parameters_type const& p) noexcept {
@@ -52,50 +57,46 @@ struct midrise {
   }
 
  private:
-  template <class Length>
-  static half search_scale(float const* x, Length n) noexcept {
-    float const rms = root_mean_square(x, n);
+  /// Factor of a candidate scale, in the order in which they are tried.
+  static constexpr float factor(int candidate) noexcept {
+    return candidate == 0   ? 1.0f
+           : candidate == 1 ? 0.92f
+           : candidate == 2 ? 1.08f
+           : candidate == 3 ? 0.85f
+                            : 1.16f;
+  }
+
+  template <class Group>
+  KVARTS_HOST_DEVICE static half search_scale(Group const& group) noexcept {
+    float const squares = group.fold([](float x) { return detail::multiply(x, x); });
+    float const rms =
+        detail::square_root(detail::divide(squares, static_cast<float>(group.size())));
     half best{};
     float least = 0.0f;
-    bool first = true;
-    for (float const factor : {1.0f, 0.92f, 1.08f, 0.85f, 1.16f}) {
-      half const candidate = saturate<half>(rms * (gaussian_step * factor));
-      float const error = squared_error(x, n, candidate);
-      if (first || error < least) {
+    for (int i = 0; i < 5; ++i) {
+      half const candidate =
+          saturate<half>(detail::multiply(rms, detail::multiply(gaussian_step, factor(i))));
+      float const error = squared_error(group, candidate);
+      if (i == 0 || error < least) {
         least = error;
         best = candidate;
-        first = false;
       }
     }
     return best;
   }
 
-  template <class Length>
-  static float root_mean_square(float const* x, Length n) noexcept {
-    alignas(64) float squares[detail::fold_capacity<Length>];
-    for (int i = 0; i < n; ++i) squares[i] = x[i] * x[i];
-    return std::sqrt(detail::fold(squares, n) / static_cast<float>(int{n}));
+  template <class Group>
+  KVARTS_HOST_DEVICE static float squared_error(Group const& group, float scale) noexcept {
+    float const divisor = scale == 0.0f ? 1.0f : scale;
+    return group.fold([=](float x) {
+      float const level = detail::level_to_float(code_of(x, divisor, highest)) - center;
+      float const d = detail::subtract(x, detail::multiply(scale, level));
+      return detail::multiply(d, d);
+    });
   }
 
-  template <class Length>
-  static float squared_error(float const* x, Length n, float scale) noexcept {
-    alignas(64) float squares[detail::fold_capacity<Length>];
-    float const divisor = scale == 0.0f ? 1.0f : scale;
-    for (int i = 0; i < n; ++i) {
-      auto const u = detail::round_to_level(x[i] / divisor + center, 0, highest);
-      float const d = x[i] - scale * (detail::level_to_float(u) - center);
-      squares[i] = d * d;
-    }
-    return detail::fold(squares, n);
-  }
-
-  template <class Length>
-  static void store_codes(float const* x, Length n, float scale, std::uint8_t* codes) noexcept {
-    float const divisor = scale == 0.0f ? 1.0f : scale;
-    int const top = scale == 0.0f ? 0 : highest;
-    for (int i = 0; i < n; ++i) {
-      codes[i] = static_cast<std::uint8_t>(detail::round_to_level(x[i] / divisor + center, 0, top));
-    }
+  KVARTS_HOST_DEVICE static std::int32_t code_of(float x, float divisor, int top) noexcept {
+    return detail::round_to_level(detail::add(detail::divide(x, divisor), center), 0, top);
   }
 };
 

@@ -31,7 +31,11 @@ struct decoding {
 /// `level(u, p, n)` is the number that a code of a group of n stands for before scaling;
 /// `decode_with(p)` gives scale and zero. Codes are offset binary; the byte stored for an 8-bit
 /// code is `u ^ stored_mask`. A row quantizer that scales by the row's length before its rotation
-/// offers `row_length(x, n)` and `quantize(y, n, codes, length)` too.
+/// offers `row_length(x, n)` and `quantize(y, n, codes, length)` too. That is what the host needs;
+/// a quantizer whose text is `quantize(group)` (and `row_length(group)`, `quantize(group, length)`)
+/// with the members of `detail::array_group` serves devices too, and its array form is
+/// `quantize_array<Q>(x, n, codes)`. Devices call level and decode_with as well: they are constexpr
+/// or KVARTS_HOST_DEVICE.
 template <class Q>
 concept quantizer = requires(float const* x, int n, std::uint8_t* codes, std::uint8_t u,
                              typename Q::parameters_type const& p) {

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <kvarts/numerics.hpp>
+#include <kvarts/quantizer/group.hpp>
 #include <kvarts/quantizer/parameters.hpp>
 
-#include <cmath>
 #include <limits>
 
 namespace kvarts {
@@ -48,11 +48,20 @@ struct symmetric {
   }
 
   static parameters_type quantize(float const* x, int n, std::uint8_t* codes) noexcept {
-    return detail::with_length(n, [&](auto length) {
-      half const scale = find_scale(x, length);
-      store_codes(x, length, scale, codes);
-      return parameters_type{scale, {}};
+    return quantize_array<symmetric>(x, n, codes);
+  }
+
+  template <class Group>
+  KVARTS_HOST_DEVICE static parameters_type quantize(Group& group) noexcept {
+    half const stored = find_scale(group);
+    float const scale = stored;
+    float const divisor = scale == 0.0f ? 1.0f : scale;
+    int const low = scale == 0.0f ? 0 : lowest;
+    int const high = scale == 0.0f ? 0 : highest;
+    group.store([=](float x) {
+      return detail::round_to_level(detail::divide(x, divisor), low, high) - lowest;
     });
+    return parameters_type{stored, {}};
   }
 
   static constexpr decoding decode_with(parameters_type const& p) noexcept {
@@ -64,76 +73,57 @@ struct symmetric {
   }
 
  private:
-  template <class Length>
-  static half find_scale(float const* x, Length n) noexcept {
+  template <class Group>
+  KVARTS_HOST_DEVICE static half find_scale(Group const& group) noexcept {
     if constexpr (Range == range::searched) {
-      return search_scale(x, n);
+      return search_scale(group);
     } else {
-      return saturate<half>(detail::largest_magnitude(x, n) / static_cast<float>(-lowest));
-    }
-  }
-
-  template <class Length>
-  static void store_codes(float const* x, Length n, float scale, std::uint8_t* codes) noexcept {
-    if (scale == 0.0f) {
-      for (int i = 0; i < n; ++i) codes[i] = static_cast<std::uint8_t>(-lowest);
-      return;
-    }
-    for (int i = 0; i < n; ++i) {
-      codes[i] =
-          static_cast<std::uint8_t>(detail::round_to_level(x[i] / scale, lowest, highest) - lowest);
+      return saturate<half>(detail::divide(group.largest_magnitude(), static_cast<float>(-lowest)));
     }
   }
 
   /// Candidates: the extreme element on the level without a twin, times 1, 7/8, 3/4, 5/8, each
   /// followed by its negative; the least folded squared error wins, the first on a tie.
-  template <class Length>
-  static half search_scale(float const* x, Length n) noexcept {
-    float const amax = detail::largest_magnitude(x, n);
-    int extreme = 0;
-    while (extreme < n - 1 && std::fabs(x[extreme]) != amax) ++extreme;
-
+  template <class Group>
+  KVARTS_HOST_DEVICE static half search_scale(Group const& group) noexcept {
+    float const extreme = group.first_largest();
     half best{};
     float least = std::numeric_limits<float>::infinity();
-    bool first = true;
-    for (float const factor : {1.0f, 0.875f, 0.75f, 0.625f}) {
-      half const candidate = saturate<half>((factor * x[extreme]) / static_cast<float>(lowest));
-      auto const errors = squared_errors(x, n, candidate);
-      if (first || errors.same < least) {
-        least = errors.same;
+    for (int eighths = 8; eighths > 4; --eighths) {
+      float const factor = static_cast<float>(eighths) * 0.125f;
+      half const candidate = saturate<half>(
+          detail::divide(detail::multiply(factor, extreme), static_cast<float>(lowest)));
+      auto const [same, negated] = squared_errors(group, candidate);
+      if (eighths == 8 || same < least) {
+        least = same;
         best = candidate;
-        first = false;
       }
-      if (errors.negated < least) {
-        least = errors.negated;
+      if (negated < least) {
+        least = negated;
         best = half::from_bits(candidate.bits ^ 0x8000u);
       }
     }
     return best;
   }
 
-  struct error_pair {
-    float same;
-    float negated;
-  };
-
   /// Folded squared errors under `scale` and under `-scale`. One division serves both: x / -s is
   /// -(x / s), and a level l under -s is the level -l under s.
-  template <class Length>
-  static error_pair squared_errors(float const* x, Length n, float scale) noexcept {
-    alignas(64) float same[detail::fold_capacity<Length>];
-    alignas(64) float negated[detail::fold_capacity<Length>];
+  template <class Group>
+  KVARTS_HOST_DEVICE static detail::two_sums squared_errors(Group const& group,
+                                                            float scale) noexcept {
     float const divisor = scale == 0.0f ? 1.0f : scale;
-    for (int i = 0; i < n; ++i) {
-      float const quotient = x[i] / divisor;
-      float const d =
-          x[i] - scale * detail::level_to_float(detail::round_to_level(quotient, lowest, highest));
-      float const e = x[i] - scale * detail::level_to_float(
-                                         detail::round_to_level(quotient, -highest, -lowest));
-      same[i] = d * d;
-      negated[i] = e * e;
-    }
-    return {detail::fold(same, n), detail::fold(negated, n)};
+    return group.fold_both([=](float x) {
+      float const quotient = detail::divide(x, divisor);
+      return detail::two_sums{squared_error(x, quotient, scale, lowest, highest),
+                              squared_error(x, quotient, scale, -highest, -lowest)};
+    });
+  }
+
+  KVARTS_HOST_DEVICE static float squared_error(float x, float quotient, float scale, int low,
+                                                int high) noexcept {
+    float const level = detail::level_to_float(detail::round_to_level(quotient, low, high));
+    float const d = detail::subtract(x, detail::multiply(scale, level));
+    return detail::multiply(d, d);
   }
 };
 

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernels cost, as a page of Markdown."""
+
+_HEAD = """# What the GEMV kernels cost in machine code
+
+Written by `cmake/dev.sh sass --check bench/budgets.json --report bench/results/sass.md`; counted
+in the main loops of the shipped kernels, without a GPU. Nothing here was timed.
+
+All kernels of this build: {number}, of which {spilling} spill registers or use local memory.
+Below those of head_dim 128 and blocks of 32 tokens (plain rows: 16). `heads` is how many query
+heads of a KV head a warp serves at once; `int/code` are LOP3, SHF and PRMT for each code; `f2fp`
+are conversions of two numbers to half for 32 tokens and 8 heads.
+"""
+_COLUMNS = {
+    "product": lambda k: {"gemv_qk": "q.K", "gemv_pv": "p.V"}.get(k["kind"], k["kind"]),
+    "bits": lambda k: k.get("bits", f"{k.get('k_bits')}/{k.get('v_bits')}"),
+    "scales along": lambda k: k.get("along", f"{k.get('k_along')}/{k.get('v_along')}"),
+    "levels": lambda k: k.get("levels", f"{k.get('k_levels')}/{k.get('v_levels')}"),
+    "type": lambda k: next((t for t in ("bfloat16", "float", "half") if t in k["name"]), ""),
+    "heads": lambda k: k["gqa"],
+    "arch": lambda k: k["arch"],
+    "registers": lambda k: k["registers"],
+    "instructions/token": lambda k: k["instructions_per_token"],
+    "int/code": lambda k: k["integer_ops_per_code"],
+    "shfl": lambda k: k["shfl"],
+    "f2fp": lambda k: k["f2fp_per_tile"],
+}
+
+
+def _cell(value):
+    if value is None:
+        return "-"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _row(cells):
+    return f"| {' | '.join(cells)} |"
+
+
+def _choice(budget):
+    """The kernels that a budget chooses, in words."""
+    kind = {"gemv_qk": "q.K", "gemv_pv": "p.V"}.get(budget.get("kind"), budget.get("kind"))
+    words = [str(budget[key]) for key in ("levels", "along") if key in budget]
+    bits = f", {budget['bits']} bits" if "bits" in budget else ""
+    return f"{kind} of {' '.join(words)} levels{bits}"
+
+
+def text(kernels, limits, faults):
+    """The page. `faults` are the sentences about broken limits."""
+    spilling = sum(bool(k["spill_bytes"] or k["local_bytes"]) for k in kernels)
+    shown = [k for k in kernels if k.get("head_dim") == 128 and k.get("tile") == (
+        16 if k.get("levels") == "plain" else 32)]
+    lines = [_HEAD.format(number=len(kernels), spilling=spilling), _row(_COLUMNS),
+             _row("---" for _ in _COLUMNS)]
+    lines += [_row(_cell(column(k)) for column in _COLUMNS.values()) for k in shown]
+    lines += ["", "## Budgets", "", "Limits are in bench/budgets.json. Higher than designed are:", ""]
+    lines += [f"- {_choice(x)}: {x['note']}" for x in limits if "note" in x]
+    lines += ["", *([f"- {fault}" for fault in faults] or ["No limit is broken."])]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Scores of a block of keys for the queries of a piece, of codes and of plain rows.
+#pragma once
+
+#include <kvarts/kernels/attention_ring.cuh>
+#include <kvarts/kernels/attention_softmax.cuh>
+#include <kvarts/kernels/key_scores.cuh>
+#include <kvarts/kernels/plain_rows.cuh>
+
+namespace kvarts::kernels {
+
+inline constexpr float log2_of_e = 1.4426950408889634f;
+
+/// What turns a column's sums into scores, for the two columns of a lane.
+template <class Shape>
+KVARTS_DEVICE score_line find_line(attention_arguments const& a,
+                                   attention_shared<Shape> const& shared, int tile, int r,
+                                   float unscale_of_column, bool coded) {
+  float const factor = a.request.scale * log2_of_e;
+  float_pair const unscale = sums_columns(unscale_of_column, r);
+  float const* const bias = shared.bias + 8 * tile + 2 * r;
+  return {{unscale.low * factor, unscale.high * factor},
+          {coded ? bias[0] * factor : 0.0f, coded ? bias[1] * factor : 0.0f}};
+}
+
+/// Queries for coded keys.
+template <class Shape>
+struct coded_keys {
+  using format = typename Shape::key_format;
+  static constexpr bool by_token = format::along == axis::token;
+  static constexpr int halves = Shape::block / 16;
+  static constexpr int words = lane_words<format::bits, Shape::key_dim, Shape::block>;
+
+  using queries_type = std::conditional_t<by_token, query_column<Shape::key_dim>[Shape::tiles],
+                                          key_queries<format, Shape::key_dim, Shape::tiles>>;
+  queries_type queries;
+  score_line lines[Shape::tiles];
+
+  KVARTS_DEVICE void load(attention_arguments const& a, attention_shared<Shape> const& shared,
+                          lane_place lane) {
+    float const* rows[Shape::tiles];
+    unrolled<Shape::tiles>([&](auto t) { rows[t] = shared.folded[8 * t + lane.g]; });
+    if constexpr (by_token) {
+      unrolled<Shape::tiles>([&](auto t) { queries[t].load(rows[t], lane.r); });
+    } else {
+      queries.load(rows, a.key_levels.lowest, lane.r);
+    }
+    unrolled<Shape::tiles>([&](auto t) {
+      float unscale = fields_of<format>::unit;
+      if constexpr (!by_token) unscale *= queries.operand[t].unscale;
+      lines[t] = find_line(a, shared, t, lane.r, unscale, true);
+    });
+  }
+
+  /// Sums of a staged block, to be put through `lines`.
+  KVARTS_DEVICE void multiply(std::byte const* stage, std::uint32_t const* table, float lowest,
+                              lane_place lane, float (&scores)[halves][Shape::tiles][4]) const {
+    tile_place const tile = staged_tile<format, Shape::key_dim, Shape::block>(stage);
+    std::uint32_t codes[words];
+    load_staged_words(stage, lane_index(), codes);
+    if constexpr (by_token) {
+      scaled_queries<format, Shape::key_dim, Shape::tiles> scaled;
+      scaled.pack(queries, tile, 0, lowest, lane);
+      float_pair unscales[Shape::tiles];
+      unrolled<Shape::tiles>([&](auto t) {
+        unscales[t] = sums_columns(scaled.operand[t].unscale, lane.r);
+        unrolled<halves>([&](auto h) {
+          unrolled<4>([&](auto i) {
+            scores[h][t][i] = i % 2 == 0 ? scaled.start[t].low : scaled.start[t].high;
+          });
+        });
+      });
+      unrolled<halves>([&](auto h) {
+        multiply_steps<format, Shape::key_dim, Shape::tiles, h, 0, Shape::key_dim / 16>(
+            codes, table, scaled.operand, scores[h]);
+        unrolled<Shape::tiles>([&](auto t) {
+          unrolled<4>(
+              [&](auto i) { scores[h][t][i] *= i % 2 == 0 ? unscales[t].low : unscales[t].high; });
+        });
+      });
+    } else {
+      unrolled<halves>([&](auto h) {
+        score_half<format, Shape::key_dim, Shape::tiles, h>(tile, codes, table, queries, lowest,
+                                                            lane.g, scores[h]);
+      });
+    }
+  }
+};
+
+/// The 16-bit type of plain rows: of the codec, or of the windows.
+template <class Format, class Shape, bool Coded>
+using row_type = typename std::conditional_t<Coded, Format,
+                                             plain_format<typename Shape::window_type>>::value_type;
+
+/// A row of a window; `windows` are plain tensors of one token a tile.
+KVARTS_DEVICE std::byte const* find_window_row(window_planes<std::byte const> const& windows,
+                                               int sequence, int head, std::int64_t token) {
+  std::int64_t const sinks = windows.first.sinks.map.tokens;
+  bool const in_sinks = token < sinks;
+  tensor_view<std::byte const> const& rows = in_sinks ? windows.first.sinks : windows.first.recents;
+  std::int64_t const slot = in_sinks ? token : (token - sinks) % windows.first.recents.map.tokens;
+  std::int64_t const stride = in_sinks ? windows.sink_stride : windows.recent_stride;
+  return rows.data + sequence * stride + rows.map.codes.at(0, slot, head);
+}
+
+/// A plain row of a token, in the codes of a plain codec or in a window; null outside the span.
+template <bool Coded>
+KVARTS_DEVICE std::byte const* find_plain_row(block_map const& m,
+                                              window_planes<std::byte const> const& windows,
+                                              attention_piece const& p, token_span span,
+                                              std::int64_t token, int row_bytes) {
+  if (token < span.begin || token >= span.end) return nullptr;
+  if constexpr (Coded) {
+    tile_place const tile = find_tile(m, p.sequence, p.head, token);
+    return tile.codes + std::int64_t{tile.slot} * row_bytes;
+  } else {
+    return find_window_row(windows, p.sequence, p.head, token);
+  }
+}
+
+/// Queries for plain keys: of windows, or of a plain codec, whose rows went through the transform.
+template <class Shape, bool Coded>
+struct plain_keys {
+  using value = row_type<typename Shape::key_format, Shape, Coded>;
+  static constexpr int halves = Shape::block / 16;
+
+  plain_query<value, Shape::key_dim> queries[Shape::tiles];
+  score_line lines[Shape::tiles];
+
+  KVARTS_DEVICE void load(attention_arguments const& a, attention_shared<Shape> const& shared,
+                          lane_place lane) {
+    unrolled<Shape::tiles>([&](auto t) {
+      int const column = 8 * t + lane.g;
+      queries[t].load(Coded ? shared.folded[column] : shared.plain[column], lane.r);
+      lines[t] = find_line(a, shared, t, lane.r, queries[t].unscale, Coded);
+    });
+  }
+
+  KVARTS_DEVICE void multiply(attention_arguments const& a, attention_piece const& p,
+                              token_span span, std::int64_t first_token, lane_place lane,
+                              float (&scores)[halves][Shape::tiles][4]) const {
+    unrolled<halves>([&](auto h) {
+      std::byte const* at[2];
+      unrolled<2>([&](auto i) {
+        at[i] = find_plain_row<Coded>(a.keys, a.key_windows, p, span,
+                                      first_token + 16 * h + 8 * i + lane.g, Shape::key_dim * 2);
+      });
+      key_rows<Shape::key_dim> rows;
+      rows.load(at, lane.r);
+      unrolled<Shape::tiles>([&](auto t) { unrolled<4>([&](auto i) { scores[h][t][i] = 0.0f; }); });
+      rows.multiply(queries, scores[h]);
+    });
+  }
+};
+
+}  // namespace kvarts::kernels

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Blocks of 32 (or 16) tokens of one head: where their codes and parameters lie, and a lane's
+/// words of them.
+#pragma once
+
+#include <kvarts/cuda/batch.hpp>
+#include <kvarts/cuda/gemv_plan.hpp>
+#include <kvarts/fragment.hpp>
+#include <kvarts/kernels/format.cuh>
+#include <kvarts/kernels/memory.cuh>
+#include <kvarts/kernels/unroll.cuh>
+#include <kvarts/layout.hpp>
+
+#include <bit>
+
+namespace kvarts::kernels {
+
+/// Blocks that share a multiprocessor: as many as leave the registers that a shape needs.
+template <int HeadDim, int Tiles>
+inline constexpr int gemv_blocks = HeadDim* Tiles <= 128 ? 4 : 2;
+
+/// A plane as kernels step through it: one multiplication of 32 bits a stride.
+struct plane_steps {
+  std::int64_t offset;
+  std::int64_t head_stride;
+  std::uint32_t tile_stride;
+  std::uint32_t page_stride;
+
+  plane_steps() = default;
+  explicit plane_steps(plane const& p) noexcept
+      : offset(p.offset),
+        head_stride(p.head_stride),
+        tile_stride(static_cast<std::uint32_t>(p.tile_stride)),
+        page_stride(static_cast<std::uint32_t>(p.page_stride)) {}
+};
+
+/// The memory of a view and of a batch, for kernels. Pages and tiles have powers of two of tokens;
+/// positions fit into 31 bits.
+struct block_map {
+  std::byte const* data;
+  plane_steps codes;
+  plane_steps scales;
+  plane_steps zeros;
+  std::uint32_t page_log2;
+  std::uint32_t page_tokens;
+  std::uint32_t tile_log2;
+  std::uint32_t tile_tokens;
+  std::uint32_t group_log2;  ///< of groups along tokens
+  cuda::batch batch;
+};
+
+/// The map of a layout that `explain` accepts.
+inline block_map map_of(std::byte const* data, layout const& m, cuda::batch const& b) noexcept {
+  auto const page = static_cast<std::uint32_t>(m.page_tokens);
+  auto const tile = static_cast<std::uint32_t>(m.tile_tokens);
+  auto const log2 = [](std::uint32_t n) { return static_cast<std::uint32_t>(std::countr_zero(n)); };
+  return {data,
+          plane_steps(m.codes),
+          plane_steps(m.scales),
+          plane_steps(m.zeros),
+          log2(page) % 32,
+          page,
+          log2(tile),
+          tile,
+          log2(static_cast<std::uint32_t>(m.group)) % 32,
+          b};
+}
+
+/// Where one tile of one head lies, and the first token of a block in it.
+struct tile_place {
+  std::byte const* codes;
+  std::byte const* scales;
+  std::byte const* zeros;
+  int slot;
+};
+
+/// The tiles of one head of one sequence.
+class head_tiles {
+ public:
+  KVARTS_DEVICE head_tiles(block_map const& m, int sequence, int head)
+      : m_(m),
+        codes_(start(m.codes, sequence, head)),
+        scales_(start(m.scales, sequence, head)),
+        zeros_(start(m.zeros, sequence, head)) {
+    if (m.batch.block_tables != nullptr) {
+      table_ = m.batch.block_tables + sequence * m.batch.table_stride;
+    }
+  }
+
+  /// The tile of a token.
+  KVARTS_DEVICE tile_place find(std::int64_t token) const {
+    auto position = static_cast<std::uint32_t>(token);
+    std::uint32_t page = 0;
+    if (table_ != nullptr) {
+      page = static_cast<std::uint32_t>(table_[position >> m_.page_log2]);
+      position -= (position >> m_.page_log2) * m_.page_tokens;
+    }
+    std::uint32_t const tile = position >> m_.tile_log2;
+    auto const slot = static_cast<int>(position - tile * m_.tile_tokens);
+    return {codes_ + step(m_.codes, page, tile), scales_ + step(m_.scales, page, tile),
+            zeros_ + step(m_.zeros, page, tile), slot};
+  }
+
+ private:
+  KVARTS_DEVICE std::byte const* start(plane_steps const& p, int sequence, int head) const {
+    std::int64_t const to =
+        m_.batch.block_tables == nullptr ? sequence * m_.batch.sequence_stride : std::int64_t{0};
+    return m_.data + to + p.offset + head * p.head_stride;
+  }
+  KVARTS_DEVICE static std::int64_t step(plane_steps const& p, std::uint32_t page,
+                                         std::uint32_t tile) {
+    return static_cast<std::int64_t>(std::uint64_t{page} * p.page_stride +
+                                     std::uint64_t{tile} * p.tile_stride);
+  }
+
+  block_map const& m_;
+  std::byte const* codes_;
+  std::byte const* scales_;
+  std::byte const* zeros_;
+  std::int32_t const* table_ = nullptr;
+};
+
+/// The tile of token `token` of a sequence.
+KVARTS_DEVICE tile_place find_tile(block_map const& m, int sequence, int head, std::int64_t token) {
+  return head_tiles(m, sequence, head).find(token);
+}
+
+/// Tokens of a sequence, and the blocks of `Block` tokens that hold them.
+struct token_span {
+  std::int64_t begin;
+  std::int64_t end;
+};
+
+KVARTS_DEVICE token_span span_of(cuda::batch const& b, int sequence) {
+  return {b.begins == nullptr ? 0 : b.begins[sequence], b.ends[sequence]};
+}
+
+/// Words that a lane has of a block.
+template <int Bits, int HeadDim, int Block>
+inline constexpr int lane_words = detail::lane_block{Bits, Block* HeadDim / 128}.words();
+
+/// Loads a lane's words of a block: 16 bytes at a time, then 8 and 4 where words are left.
+template <int Words>
+KVARTS_DEVICE void load_words(std::byte const* block, int lane, std::uint32_t (&words)[Words]) {
+  constexpr int whole = Words / 4 * 4;
+  auto const place = static_cast<std::uint32_t>(lane);
+  std::byte const* const chunks = block + place * 16;
+  unrolled<Words / 4>([&](auto chunk) {
+    words4 const v = load_once_16(chunks + chunk * (warp_lanes * 16));
+    unrolled<4>([&](auto i) { words[chunk * 4 + i] = v.w[i]; });
+  });
+  if constexpr (Words % 4 >= 2) {
+    load_once_8(block + whole * warp_lanes * 4 + place * 8, words[whole], words[whole + 1]);
+  }
+  if constexpr (Words % 2 == 1) {
+    words[Words - 1] = load_once_4(block + (Words - 1) * warp_lanes * 4 + place * 4);
+  }
+}
+
+/// The same of the block of `Block` tokens at the slot of a tile.
+template <int Block, int Words>
+KVARTS_DEVICE void load_block(tile_place const& tile, int lane, std::uint32_t (&words)[Words]) {
+  static_assert(Words * warp_lanes * 4 % Block == 0);
+  constexpr std::uint32_t slot_bytes = Words * warp_lanes * 4 / Block;
+  load_words(tile.codes + std::uint64_t{static_cast<std::uint32_t>(tile.slot)} * slot_bytes, lane,
+             words);
+}
+
+/// A stored scale or zero-point as a float.
+template <class Stored>
+KVARTS_DEVICE float load_number(std::byte const* plane, std::int64_t index) {
+  if constexpr (std::is_same_v<Stored, float>) {
+    return load_aligned<float>(plane + index * 4);
+  } else {
+    auto const bits = load_aligned<std::uint16_t>(plane + index * 2);
+    if constexpr (std::is_same_v<Stored, half>) return half_to_float(bits);
+    return std::bit_cast<float>(std::uint32_t{bits} << 16);
+  }
+}
+
+/// `Count` stored numbers that follow each other, with as few loads as their bytes allow.
+template <class Stored, int Count>
+KVARTS_DEVICE void load_numbers(std::byte const* plane, std::int64_t first, float (&to)[Count]) {
+  if constexpr (std::is_same_v<Stored, half> && Count % 2 == 0) {
+    constexpr int words = Count % 4 == 0 ? 2 : 1;
+    struct alignas(4 * words) chunk {
+      std::uint32_t w[words];
+    };
+    unrolled<Count / (2 * words)>([&](auto i) {
+      auto const loaded = load_aligned<chunk>(plane + (first + i * (2 * words)) * 2);
+      unrolled<words>([&](auto w) {
+        float_pair const p = unpack_half2(loaded.w[w]);
+        to[(i * words + w) * 2] = p.low;
+        to[(i * words + w) * 2 + 1] = p.high;
+      });
+    });
+  } else {
+    unrolled<Count>([&](auto i) { to[i] = load_number<Stored>(plane, first + i); });
+  }
+}
+
+/// Scale and zero of a group, such that every code u of it stands for `scale u + zero`.
+struct group_values {
+  float scale;
+  float zero;
+};
+
+/// The values of `Count` groups that follow each other; `lowest` as in `level_values`. Uniform
+/// formats fold `lowest` into sums elsewhere and get zero 0.
+template <class Format, int Count>
+KVARTS_DEVICE void load_groups(tile_place const& tile, std::int64_t first, float lowest,
+                               group_values (&to)[Count]) {
+  float scales[Count];
+  float zeros[Count] = {};
+  load_numbers<typename Format::scale_type>(tile.scales, first, scales);
+  if constexpr (Format::has_zero) load_numbers<half>(tile.zeros, first, zeros);
+  unrolled<Count>([&](auto i) {
+    if constexpr (Format::level_kind == levels::hybrid) {
+      // The sign bit says affine; the scale is the magnitude either way.
+      std::uint32_t const bits = std::bit_cast<std::uint32_t>(scales[i]);
+      float const scale = std::bit_cast<float>(bits & 0x7FFFFFFFu);
+      to[i] = {scale, (bits >> 31) != 0 ? zeros[i] : scale * lowest};
+    } else {
+      to[i] = {scales[i], zeros[i]};
+    }
+  });
+}
+
+/// The values of one group.
+template <class Format>
+KVARTS_DEVICE group_values load_group(tile_place const& tile, std::int64_t index, float lowest) {
+  group_values v[1];
+  load_groups<Format>(tile, index, lowest, v);
+  return v[0];
+}
+
+}  // namespace kvarts::kernels

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The primitives as device instructions; included through primitives.cuh. The only header that
+/// needs CUDA's.
+#pragma once
+
+#include <kvarts/kernels/primitives.cuh>
+
+#include <cuda_runtime.h>
+
+#if defined(__CUDA_FTZ) || (defined(__CUDA_PREC_DIV) && !__CUDA_PREC_DIV)
+#error "kvarts stores the same bytes everywhere: compile without --use_fast_math (and its parts)"
+#endif
+
+#define KVARTS_DEVICE __device__ __forceinline__
+#define KVARTS_KERNEL(threads, blocks) __global__ void __launch_bounds__(threads, blocks)
+#define KVARTS_NO_UNROLL _Pragma("unroll 1")
+#define KVARTS_UNROLL _Pragma("unroll")
+
+namespace kvarts::kernels {
+
+KVARTS_DEVICE int thread_index() { return static_cast<int>(threadIdx.x); }
+KVARTS_DEVICE int block_threads() { return static_cast<int>(blockDim.x); }
+KVARTS_DEVICE int block_index() { return static_cast<int>(blockIdx.x); }
+KVARTS_DEVICE int block_index_y() { return static_cast<int>(blockIdx.y); }
+KVARTS_DEVICE int block_index_z() { return static_cast<int>(blockIdx.z); }
+KVARTS_DEVICE int grid_blocks() { return static_cast<int>(gridDim.x); }
+KVARTS_DEVICE int lane_index() { return thread_index() % warp_lanes; }
+KVARTS_DEVICE int warp_index() { return thread_index() / warp_lanes; }
+
+KVARTS_DEVICE void block_barrier() { __syncthreads(); }
+KVARTS_DEVICE void warp_barrier() { __syncwarp(); }
+
+/// The value of another lane; `T` has 4 or 8 bytes.
+template <class T>
+KVARTS_DEVICE T shuffle(T value, int lane) {
+  return __shfl_sync(0xFFFFFFFFu, value, lane);
+}
+template <class T>
+KVARTS_DEVICE T shuffle_xor(T value, int mask) {
+  return __shfl_xor_sync(0xFFFFFFFFu, value, mask);
+}
+KVARTS_DEVICE bool any_lane(bool value) { return __any_sync(0xFFFFFFFFu, value) != 0; }
+KVARTS_DEVICE std::uint32_t ballot(bool value) { return __ballot_sync(0xFFFFFFFFu, value); }
+
+/// The block's dynamic shared memory, 128-byte aligned.
+KVARTS_DEVICE std::byte* shared_memory() {
+  extern __shared__ __align__(128) unsigned char kvarts_shared[];
+  return reinterpret_cast<std::byte*>(kvarts_shared);
+}
+
+/// Global memory that is read once: 16, 8 or 4 aligned bytes that leave L1 to others.
+KVARTS_DEVICE words4 load_once_16(std::byte const* from) {
+  words4 v;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3])
+               : "l"(from));
+  return v;
+}
+KVARTS_DEVICE void load_once_8(std::byte const* from, std::uint32_t& low, std::uint32_t& high) {
+  asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
+               : "=r"(low), "=r"(high)
+               : "l"(from));
+}
+KVARTS_DEVICE std::uint32_t load_once_4(std::byte const* from) {
+  std::uint32_t v;
+  asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(v) : "l"(from));
+  return v;
+}
+
+/// d += a b for halfs, sums in float32.
+KVARTS_DEVICE void mma_f16(float (&d)[4], std::uint32_t const (&a)[4],
+                           std::uint32_t const (&b)[2]) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(b[0]));
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[2]), "r"(a[3]), "r"(b[1]));
+#else
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
+}
+
+/// Transposes an 8 x 8 matrix of 16-bit values: lane 4 g + r has row g, columns 2r, 2r + 1.
+KVARTS_DEVICE std::uint32_t transpose_8x8(std::uint32_t v) {
+  std::uint32_t t;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(t) : "r"(v));
+  return t;
+}
+
+/// d += a b for bfloat16s; from sm_80 on.
+KVARTS_DEVICE void mma_bf16(float (&d)[4], std::uint32_t const (&a)[4],
+                            std::uint32_t const (&b)[2]) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  __trap();  // launches refuse bfloat16 there
+#else
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
+}
+
+/// Two floats as halfs of one register, rounded to nearest even.
+KVARTS_DEVICE std::uint32_t pack_half2(float low, float high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  std::uint32_t v;
+  asm("{.reg .f16 a, b; cvt.rn.f16.f32 a, %1; cvt.rn.f16.f32 b, %2; mov.b32 %0, {a, b};}"
+      : "=r"(v)
+      : "f"(low), "f"(high));
+  return v;
+#else
+  std::uint32_t v;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(high), "f"(low));
+  return v;
+#endif
+}
+KVARTS_DEVICE float_pair unpack_half2(std::uint32_t v) {
+  float_pair p;
+  asm("{.reg .f16 a, b; mov.b32 {a, b}, %2; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b;}"
+      : "=f"(p.low), "=f"(p.high)
+      : "r"(v));
+  return p;
+}
+/// Two products of halfs, each rounded to nearest even.
+KVARTS_DEVICE std::uint32_t mul_half2(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t v;
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
+  return v;
+}
+KVARTS_DEVICE float half_to_float(std::uint16_t bits) {
+  float v;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(v) : "h"(bits));
+  return v;
+}
+
+/// Bytes of (low, high) by four selectors of 4 bits, 0..7.
+KVARTS_DEVICE std::uint32_t byte_permute(std::uint32_t low, std::uint32_t high,
+                                         std::uint32_t selectors) {
+  return __byte_perm(low, high, selectors);
+}
+
+/// a b + c, rounded once.
+KVARTS_DEVICE float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+/// 2^x and log2(x) to about 2 ulp; results below the normal range are 0.
+KVARTS_DEVICE float exp2_approx(float x) {
+  float v;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(v) : "f"(x));
+  return v;
+}
+KVARTS_DEVICE float log2_approx(float x) {
+  float v;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(v) : "f"(x));
+  return v;
+}
+
+/// Adds to global memory, relaxed, and returns what was there.
+KVARTS_DEVICE std::uint32_t atomic_add(std::uint32_t* at, std::uint32_t n) {
+  return atomicAdd(at, n);
+}
+KVARTS_DEVICE unsigned long long atomic_add(unsigned long long* at, unsigned long long n) {
+  return atomicAdd(at, n);
+}
+/// Orders this thread's earlier accesses to global memory before its later ones, for all threads.
+KVARTS_DEVICE void thread_fence() { __threadfence(); }
+
+KVARTS_DEVICE std::uint32_t shared_address(void const* shared) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
+}
+
+/// Copies 16 aligned bytes from global to shared memory; they are there after `wait_copies`. Before
+/// sm_80 the copy is immediate.
+KVARTS_DEVICE void copy_async_16(std::byte* shared, std::byte const* global) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  *reinterpret_cast<words4*>(shared) = load_once_16(global);
+#else
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+               :
+               : "r"(shared_address(shared)), "l"(global)
+               : "memory");
+#endif
+}
+/// Ends a group of this thread's copies.
+KVARTS_DEVICE void commit_copies() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" : : : "memory");
+#endif
+}
+/// Waits until at most `Pending` of this thread's groups are under way.
+template <int Pending>
+KVARTS_DEVICE void wait_copies() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" : : "n"(Pending) : "memory");
+#endif
+}
+
+/// A barrier in 8 bytes of shared memory, from sm_90 on: a phase of it ends after `arrivals`
+/// arrivals, when the bytes that they expect are there. Once one thread has called this and
+/// `fence_mbarrier_init`, a block barrier lets others use it.
+KVARTS_DEVICE void mbarrier_init(std::uint64_t* shared, std::uint32_t arrivals) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+               :
+               : "r"(shared_address(shared)), "r"(arrivals)
+               : "memory");
+#else
+  __trap();  // launches refuse what needs it
+#endif
+}
+KVARTS_DEVICE void fence_mbarrier_init() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
+#else
+  __trap();
+#endif
+}
+/// Arrives, and lets the phase wait for `bytes` (a multiple of 16) more of bulk copies.
+KVARTS_DEVICE void mbarrier_expect_bytes(std::uint64_t* shared, std::uint32_t bytes) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+               :
+               : "r"(shared_address(shared)), "r"(bytes)
+               : "memory");
+#else
+  __trap();
+#endif
+}
+KVARTS_DEVICE void mbarrier_arrive(std::uint64_t* shared) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];"
+               :
+               : "r"(shared_address(shared))
+               : "memory");
+#else
+  __trap();
+#endif
+}
+/// Waits until the phase of that parity has ended; the first phase's is 0.
+KVARTS_DEVICE void mbarrier_wait(std::uint64_t* shared, std::uint32_t parity) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile(
+      "{\n"
+      ".reg .pred over;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 over, [%0], %1;\n"
+      "@!over bra again;\n"
+      "}"
+      :
+      : "r"(shared_address(shared)), "r"(parity)
+      : "memory");
+#else
+  __trap();
+#endif
+}
+/// Copies `bytes` from global to shared memory, all multiples of 16; a phase of `barrier` that
+/// expects them ends when they are there.
+KVARTS_DEVICE void bulk_copy(std::byte* shared, std::byte const* global, std::uint32_t bytes,
+                             std::uint64_t* barrier) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+      :
+      : "r"(shared_address(shared)), "l"(global), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+#else
+  __trap();
+#endif
+}
+
+/// Whether bulk copies are there, and better than 16 bytes at a time: from sm_90 on.
+KVARTS_DEVICE constexpr bool uses_bulk_copies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  return true;
+#else
+  return false;
+#endif
+}
+
+}  // namespace kvarts::kernels

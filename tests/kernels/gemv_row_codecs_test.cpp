@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of every codec with one scale a row, and of plain 16-bit rows, at the common head_dim.
+#define KVARTS_HEAD_DIMS 128
+#define KVARTS_BLOCKS 32
+#include "support/gemv/gemv_checks.hpp"
+
+namespace {
+
+using namespace kvarts;
+using namespace kvarts::test;
+
+TEST_CASE("products of row codecs are those of the decoded rows") {
+  std::uint64_t const seed = test_seed();
+  CAPTURE(seed);
+  detail::for_each_type(row_codecs{}, [&](auto tag) {
+    using codec = typename decltype(tag)::type;
+    check_products<codec>({.heads = 2, .query_heads = 6, .lengths = {77}}, seed);
+    check_products<codec>({.heads = 1, .query_heads = 11, .lengths = {33, 0, 161}}, seed, 3);
+  });
+}
+
+}  // namespace

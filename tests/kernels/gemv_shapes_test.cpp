@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products at every head_dim, tile and group length that is compiled.
+#define KVARTS_CHANNEL_GROUPS 32
+#include "support/gemv/gemv_checks.hpp"
+
+namespace {
+
+using namespace kvarts;
+using namespace kvarts::test;
+
+constexpr int head_dims[] = {64, 80, 96, 128, 192, 256};
+
+template <class Codec>
+void check_row_codec() {
+  std::uint64_t const seed = test_seed();
+  CAPTURE(seed);
+  for (int const head_dim : head_dims) {
+    for (int const tile_tokens : {16, 32, 64}) {
+      check_products<Codec>({.heads = 2,
+                             .query_heads = 6,
+                             .head_dim = head_dim,
+                             .tile_tokens = tile_tokens,
+                             .lengths = {77}},
+                            seed);
+    }
+  }
+}
+
+TEST_CASE("3 bits at every head_dim and tile") { check_row_codec<row_codec<midrise<3>>>(); }
+TEST_CASE("2 bits at every head_dim and tile") { check_row_codec<row_codec<midrise<2>>>(); }
+TEST_CASE("8 bits at every head_dim and tile") { check_row_codec<row_codec<int8_head>>(); }
+TEST_CASE("halfs at every head_dim and tile") { check_row_codec<identity<half>>(); }
+
+TEST_CASE("groups of tokens of every length") {
+  using codec = codec<symmetric<4, range::searched>, axis::token>;
+  std::uint64_t const seed = test_seed();
+  CAPTURE(seed);
+  for (int const head_dim : {64, 80, 256}) {
+    for (int const group : {16, 32, 64, 128}) {
+      check_products<codec>({.heads = 1,
+                             .query_heads = 3,
+                             .head_dim = head_dim,
+                             .tile_tokens = group,
+                             .group = group,
+                             .lengths = {group, 2 * group + 13}},
+                            seed);
+    }
+  }
+}
+
+}  // namespace

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Tests run every launch in three schedules.
+#pragma once
+
+#include "support/catch.hpp"
+#include "support/simt/schedule.hpp"
+
+namespace kvarts::kernels::simt {
+
+/// Calls `test(schedule)` once in each schedule; failures say in which. Launches follow it.
+template <class Test>
+void for_each_schedule(Test const& test) {
+  for (schedule const& s : all_schedules()) {
+    scoped_schedule const scope(s);
+    INFO(to_string(s));
+    test(s);
+  }
+}
+
+}  // namespace kvarts::kernels::simt
