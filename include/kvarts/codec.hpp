@@ -3,6 +3,7 @@
 /// A codec is a quantizer and a grouping: which numbers share one set of parameters.
 #pragma once
 
+#include <kvarts/dtype.hpp>
 #include <kvarts/quantizer/parameters.hpp>
 
 #include <cstdint>
@@ -82,6 +83,7 @@ struct codec_info {
   int scale_bytes = 0;
   int zero_bytes = 0;
   bool plain = false;
+  dtype scale_type = dtype::f16;  ///< where there are scales
 };
 
 /// A codec of kvarts or of a user.
@@ -94,6 +96,19 @@ concept codec_type = requires {
   { C::name() } -> std::convertible_to<std::string_view>;
 };
 
+namespace detail {
+
+template <class C>
+constexpr dtype scale_type_of() noexcept {
+  if constexpr (requires { typename C::scale_type; }) {
+    if (std::is_same_v<typename C::scale_type, bfloat16>) return dtype::bf16;
+    if (std::is_same_v<typename C::scale_type, float>) return dtype::f32;
+  }
+  return dtype::f16;
+}
+
+}  // namespace detail
+
 /// The values of a codec type.
 template <codec_type C>
 constexpr codec_info info_of() noexcept {
@@ -105,6 +120,7 @@ constexpr codec_info info_of() noexcept {
   info.scale_bytes = C::scale_bytes;
   info.zero_bytes = C::zero_bytes;
   info.plain = C::plain;
+  info.scale_type = detail::scale_type_of<C>();
   return info;
 }
 

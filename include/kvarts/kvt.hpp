@@ -30,7 +30,7 @@
 ///         92      4  CRC-32C of the transform section
 ///         96      8  bytes of the payload
 ///        104      4  CRC-32C of the payload
-///        108    144  zero; kept for page files: page, layers, heads, K or V, configuration digest
+///        108    144  zero; in pages of a tier the fields of tier/page_header.hpp
 ///        252      4  CRC-32C of bytes 0 to 251
 ///
 /// The transform section holds the center, then the norm, each fp32 `[heads, head_dim]` and only
@@ -83,6 +83,56 @@ constexpr void for_each_kvt_field(Header& header, Visit visit) {
   visit(104, header.payload_crc);
 }
 
+/// Sets the CRC of a header whose other bytes are complete.
+inline void seal_kvt_header(std::array<std::byte, kvt_header_bytes>& bytes) noexcept {
+  store_unaligned(&bytes[kvt_crc_offset],
+                  crc32c(std::span<std::byte const>(bytes).first(kvt_crc_offset)));
+}
+
+/// What is wrong with the first 256 bytes of `file`, whatever their fields mean.
+inline problem check_kvt_frame(std::span<std::byte const> file) noexcept {
+  if (file.size() < kvt_header_bytes) {
+    return kvt_problem("{} bytes are too few for a header of {}",
+                       static_cast<std::int64_t>(file.size()), kvt_header_bytes);
+  }
+  auto const magic = load_unaligned<std::array<std::uint8_t, 8>>(file.data());
+  if (magic != kvt_magic) {
+    bool const begins_right = std::equal(&magic[1], &magic[4], &kvt_magic[1]);
+    return kvt_problem(begins_right ? "damaged by a transfer that converts line ends or drops bits"
+                                    : "not a .kvt file: the first 8 bytes are not its magic");
+  }
+  auto const version = load_unaligned<std::uint16_t>(&file[8]);
+  if (version != kvt_version) {
+    return kvt_problem("format version is {}, but only {} is known", version, kvt_version);
+  }
+  auto const header_bytes = load_unaligned<std::uint16_t>(&file[10]);
+  if (header_bytes != kvt_header_bytes) {
+    return kvt_problem("header bytes are {}, not {}", header_bytes, kvt_header_bytes);
+  }
+  auto const stored_crc = load_unaligned<std::uint32_t>(&file[kvt_crc_offset]);
+  if (stored_crc != crc32c(file.first(kvt_crc_offset))) {
+    return kvt_problem("the header is damaged: its CRC-32C does not match");
+  }
+  return {};
+}
+
+/// The header's bytes from `begin` to its CRC must be zero.
+inline problem check_kvt_zeros(std::span<std::byte const> file, std::size_t begin) noexcept {
+  auto const reserved = file.subspan(begin, kvt_crc_offset - begin);
+  auto const is_zero = [](std::byte b) { return b == std::byte{0}; };
+  if (std::all_of(reserved.begin(), reserved.end(), is_zero)) return {};
+  return kvt_problem("reserved bytes of the header are not zero, as in a page of a tier");
+}
+
+/// The fields of a header whose frame is right, unchecked.
+inline kvt_header load_kvt_fields(std::span<std::byte const> file) noexcept {
+  kvt_header header;
+  for_each_kvt_field(header, [&]<class Field>(std::size_t offset, Field& field) {
+    field = load_unaligned<Field>(&file[offset]);
+  });
+  return header;
+}
+
 }  // namespace detail
 
 /// The header's bytes. The header must pass `check_kvt_header`, and its CRCs must be set.
@@ -94,8 +144,7 @@ inline std::array<std::byte, kvt_header_bytes> serialize(kvt_header const& heade
   detail::for_each_kvt_field(header, [&](std::size_t offset, auto const& field) {
     store_unaligned(&bytes[offset], field);
   });
-  store_unaligned(&bytes[detail::kvt_crc_offset],
-                  crc32c(std::span<std::byte const>(bytes).first(detail::kvt_crc_offset)));
+  detail::seal_kvt_header(bytes);
   return bytes;
 }
 
@@ -107,43 +156,10 @@ struct kvt_header_result {
 
 /// Reads and checks a header from the first 256 bytes of `file`; allocates nothing.
 inline kvt_header_result parse_kvt_header(std::span<std::byte const> file) noexcept {
-  auto const failed = [](char const* text, std::int64_t first = 0, std::int64_t second = 0) {
-    return kvt_header_result{{}, detail::kvt_problem(text, first, second)};
-  };
-  if (file.size() < kvt_header_bytes) {
-    return failed("{} bytes are too few for a header of {}", static_cast<std::int64_t>(file.size()),
-                  kvt_header_bytes);
-  }
-  auto const magic = load_unaligned<std::array<std::uint8_t, 8>>(file.data());
-  if (magic != detail::kvt_magic) {
-    bool const begins_right = std::equal(&magic[1], &magic[4], &detail::kvt_magic[1]);
-    return failed(begins_right ? "damaged by a transfer that converts line ends or drops bits"
-                               : "not a .kvt file: the first 8 bytes are not its magic");
-  }
-  auto const version = load_unaligned<std::uint16_t>(&file[8]);
-  if (version != detail::kvt_version) {
-    return failed("format version is {}, but only {} is known", version, detail::kvt_version);
-  }
-  auto const header_bytes = load_unaligned<std::uint16_t>(&file[10]);
-  if (header_bytes != kvt_header_bytes) {
-    return failed("header bytes are {}, not {}", header_bytes, kvt_header_bytes);
-  }
-  auto const stored_crc = load_unaligned<std::uint32_t>(&file[detail::kvt_crc_offset]);
-  if (stored_crc != crc32c(file.first(detail::kvt_crc_offset))) {
-    return failed("the header is damaged: its CRC-32C does not match");
-  }
-  auto const reserved = file.subspan(detail::kvt_reserved_offset,
-                                     detail::kvt_crc_offset - detail::kvt_reserved_offset);
-  auto const is_zero = [](std::byte b) { return b == std::byte{0}; };
-  if (!std::all_of(reserved.begin(), reserved.end(), is_zero)) {
-    return failed("reserved bytes of the header are not zero");
-  }
-  kvt_header_result result;
-  detail::for_each_kvt_field(result.header, [&]<class Field>(std::size_t offset, Field& field) {
-    field = load_unaligned<Field>(&file[offset]);
-  });
-  result.error = check_kvt_header(result.header);
-  return result;
+  if (problem const p = detail::check_kvt_frame(file)) return {{}, p};
+  if (problem const p = detail::check_kvt_zeros(file, detail::kvt_reserved_offset)) return {{}, p};
+  kvt_header const header = detail::load_kvt_fields(file);
+  return {header, check_kvt_header(header)};
 }
 
 /// A whole file that was read: header and sections, valid when `error` is empty.
