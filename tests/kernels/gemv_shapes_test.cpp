@@ -37,15 +37,24 @@ TEST_CASE("groups of tokens of every length") {
   CAPTURE(seed);
   for (int const head_dim : {64, 80, 256}) {
     for (int const group : {16, 32, 64, 128}) {
-      check_products<codec>({.heads = 1,
-                             .query_heads = 3,
-                             .head_dim = head_dim,
-                             .tile_tokens = group,
-                             .group = group,
-                             .lengths = {group, 2 * group + 13}},
-                            seed);
+      gemv_shape s{.heads = 1, .query_heads = 3, .head_dim = head_dim, .group = group};
+      s.tile_tokens = group;
+      s.lengths = {group, 2 * group + 13};
+      if (head_dim <= 192) check_qk<codec, fragment<operand::keys>>(s, seed);
+      check_pv<codec, fragment<operand::values>>(s, seed, 2);
     }
   }
+}
+
+TEST_CASE("keys grouped along tokens are refused where their queries do not fit") {
+  using codec = codec<symmetric<4, range::searched>, axis::token>;
+  gemv_shape const s{.heads = 1, .query_heads = 1, .head_dim = 256, .lengths = {32}};
+  coded_batch<codec, fragment<operand::keys>> const keys(
+      s, [](int) { return rows(1, 256, 32); });
+  CHECK(cuda::explain_gemv(operand::keys, keys.codes(), keys.batch(), 1).sentence() ==
+        "no kernel is compiled for keys grouped along tokens at head_dim 256: at most 192");
+  CHECK(cuda::gemv_qk(keys.codes(), keys.batch(), 1, nullptr, nullptr, nullptr, nullptr) ==
+        cudaErrorNotSupported);
 }
 
 }  // namespace

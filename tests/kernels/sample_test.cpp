@@ -184,8 +184,9 @@ class coded_layer {
 template <class Preset>
 void require_same_figures(Preset const& preset) {
   CAPTURE(std::string(preset.name));
-  tool::safetensors const file(std::string(KVARTS_EXAMPLE_DATA) + "/sample.safetensors");
-  tool::dump const d = tool::read_dump(file, "sample");
+  auto const file =
+      tool::open_safetensors(std::string(KVARTS_EXAMPLE_DATA) + "/sample.safetensors");
+  tool::dump const d = tool::read_dump(file.contents, "sample");
   for (auto const& layer : d.layers) {
     CAPTURE(layer.layer);
     coded_layer<typename Preset::key_codec, typename Preset::value_codec> const coded(d, layer);

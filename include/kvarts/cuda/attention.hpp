@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The launch of decode attention over codes and 16-bit windows. Declared for plain C++;
-/// `kvarts::cuda` holds instances for the presets, others include `kvarts/kernels/attention.cuh`.
+/// The launch of decode attention over codes and 16-bit windows. Its definition is in
+/// `kvarts/kernels/attention.cuh`, for sources that nvcc compiles; `kvarts::cuda` holds no instances
+/// of it yet.
 #pragma once
 
 #include <kvarts/cache_view.hpp>

@@ -120,6 +120,9 @@ void visit_attention(cache_view<K, V, KP, VP> const& c, int columns, F&& f) {
               using value_format = typename std::remove_cvref_t<decltype(value)>::type;
               using window_type = typename std::remove_cvref_t<decltype(window)>::type;
               constexpr int widest = std::max<int>(key_dim, value_dim);
+              if constexpr (K::grouped_along == axis::token && key_dim > most_channel_scaled) {
+                return;
+              }
               if constexpr (column_tiles_of(widest, 9) == 2 &&
                             has_value(compiled_column_tiles{}, 2)) {
                 if (columns > 8) {
@@ -185,6 +188,12 @@ problem explain_attention(cache_view<K, V, KP, VP> const& c, attention_request c
                 .table_stride = c.table_stride};
   if (auto const p = explain_side(operand::keys, c.keys, b)) return p;
   if (auto const p = explain_side(operand::values, c.values, b)) return p;
+  if (auto const p = explain_keys<K>(m)) return p;
+  if (auto const p = explain_device<K>()) return p;
+  if (auto const p = explain_device<V>()) return p;
+  if (c.key_windows.first.recents.type == dtype::bf16) {
+    if (auto const p = explain_device<identity<bfloat16>>()) return p;
+  }
   if (auto const p = explain_heads(m, r.query_heads)) return p;
   if (c.values.map.heads != m.heads) {
     return {status::bad_heads, "{} KV heads of K, {} of V", m.heads, c.values.map.heads};

@@ -105,4 +105,24 @@ inline problem explain_head_dim(int head_dim) noexcept {
   return {status::unsupported, "no kernel is compiled for head_dim {}", head_dim};
 }
 
+/// Tensor cores multiply bfloat16 from compute capability 8 on. Without a device there is nothing
+/// to refuse: the launch says so itself.
+template <class Codec>
+problem explain_device() noexcept {
+#if defined(__CUDACC__)
+  if constexpr (std::is_same_v<Codec, identity<bfloat16>>) {
+    int device = 0;
+    int major = 0;
+    if (cudaGetDevice(&device) != cudaSuccess) return {};
+    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess) {
+      return {};
+    }
+    if (major < 8) {
+      return {status::unsupported, "bfloat16 rows need compute capability {}, not {}", 8, major};
+    }
+  }
+#endif
+  return {};
+}
+
 }  // namespace kvarts::kernels

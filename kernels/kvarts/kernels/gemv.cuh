@@ -56,6 +56,21 @@ int numbers_together(layout const& m) noexcept {
   return groups % 4 == 0 ? 4 : (groups % 2 == 0 ? 2 : 1);
 }
 
+/// Largest head_dim of keys whose scales belong to channels: a warp has the plain and the scaled
+/// queries in registers.
+inline constexpr int most_channel_scaled = 192;
+
+/// What scores need beyond `explain_codes`.
+template <class Codec>
+problem explain_keys(layout const& m) noexcept {
+  if (Codec::grouped_along == axis::token && m.head_dim > most_channel_scaled) {
+    return {status::unsupported,
+            "no kernel is compiled for keys grouped along tokens at head_dim {}: at most {}",
+            m.head_dim, most_channel_scaled};
+  }
+  return {};
+}
+
 /// The faults of a view's codes.
 template <class Codec, class Packing>
 problem explain_codes(view<Codec, std::byte const, Packing> const& codes,
@@ -114,7 +129,9 @@ cudaError_t launch_qk(qk_arguments const& a, layout const& m, int shared, launch
     } else {
       visit_format<Codec, Packing>(m, [&](auto format, auto block) {
         using F = typename decltype(format)::type;
-        if constexpr (F::along == axis::token) {
+        if constexpr (F::along == axis::token && dim > most_channel_scaled) {
+          code = cudaErrorNotSupported;
+        } else if constexpr (F::along == axis::token) {
           code = launch(gemv_qk_tokens_kernel<F, dim, block, tiles>, shape, stream, a);
         } else {
           shape.shared_bytes = table_bytes<F>;
@@ -165,6 +182,10 @@ problem explain_gemv(operand side, view<Codec, std::byte const, Packing> const& 
     if (!readable) return kernels::unreadable_packing(Codec::bits);
   }
   if (auto const p = kernels::explain_codes(codes, b)) return p;
+  if (side == operand::keys) {
+    if (auto const p = kernels::explain_keys<Codec>(codes.map)) return p;
+  }
+  if (auto const p = kernels::explain_device<Codec>()) return p;
   if (auto const p = kernels::explain_heads(codes.map, query_heads)) return p;
   return kernels::explain_batch(codes.map, b);
 }

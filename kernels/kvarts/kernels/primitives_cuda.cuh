@@ -99,7 +99,7 @@ KVARTS_DEVICE std::uint32_t transpose_8x8(std::uint32_t v) {
 KVARTS_DEVICE void mma_bf16(float (&d)[4], std::uint32_t const (&a)[4],
                             std::uint32_t const (&b)[2]) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-  __trap();  // launches refuse bfloat16 there
+  __trap();  // `explain_device` refuses bfloat16 there
 #else
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
       "{%0,%1,%2,%3};"
