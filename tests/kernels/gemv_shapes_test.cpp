@@ -49,8 +49,7 @@ TEST_CASE("groups of tokens of every length") {
 TEST_CASE("keys grouped along tokens are refused where their queries do not fit") {
   using codec = codec<symmetric<4, range::searched>, axis::token>;
   gemv_shape const s{.heads = 1, .query_heads = 1, .head_dim = 256, .lengths = {32}};
-  coded_batch<codec, fragment<operand::keys>> const keys(
-      s, [](int) { return rows(1, 256, 32); });
+  coded_batch<codec, fragment<operand::keys>> const keys(s, [](int) { return rows(1, 256, 32); });
   CHECK(cuda::explain_gemv(operand::keys, keys.codes(), keys.batch(), 1).sentence() ==
         "no kernel is compiled for keys grouped along tokens at head_dim 256: at most 192");
   CHECK(cuda::gemv_qk(keys.codes(), keys.batch(), 1, nullptr, nullptr, nullptr, nullptr) ==
