@@ -101,4 +101,10 @@ TEST_CASE("slices are used again only behind their last use, and read only when 
   require_needed(wait_for::filled, staged);
 }
 
+TEST_CASE("a store without copies is complete only behind its launches") {
+  require_needed(wait_for::joined, [](scenario_shape const& s) {
+    return s.copy_from_bytes == transfer_options::always_mapped;
+  });
+}
+
 }  // namespace

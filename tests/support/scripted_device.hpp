@@ -2,7 +2,8 @@
 /// @file
 /// A device in which everything happens as late or as early, and in any order, as streams and
 /// events allow: a step is one part of a copy or one page of a launch, of a stream chosen at
-/// random. What is enqueued without a wait that it needs goes wrong for some seed.
+/// random, where some are faster than others. What is enqueued without a wait that it needs goes
+/// wrong for some seed.
 ///
 /// Memory is that of the process. Addresses of mapped memory differ from the host's by
 /// `map_distance`; a launch on memory that is not the device's, and a copy that does not join the
@@ -35,9 +36,10 @@ class scripted_device {
 
   static constexpr std::ptrdiff_t map_distance = std::ptrdiff_t{1} << 48;
 
-  explicit scripted_device(std::uint64_t seed, int streams = 6)
+  explicit scripted_device(std::uint64_t seed, int streams = 9)
       : random_(seed), streams_(static_cast<std::size_t>(streams)) {
     patience_ = random_.between(0, 6);
+    for (int i = 0; i < streams; ++i) speed_.push_back(1 << random_.between(0, 6));
   }
 
   // What the tier asks for.
@@ -99,6 +101,8 @@ class scripted_device {
 
   // What tests do.
 
+  event last_event() const { return static_cast<event>(marks_.size()) - 1; }
+
   /// Any other work: `parts` parts, in random order.
   bool run(stream s, int parts, std::function<void(int)> work) {
     operation op{.work = std::move(work)};
@@ -152,15 +156,22 @@ class scripted_device {
     return !s.empty() && (!s.front().waits || reached_[static_cast<std::size_t>(s.front().mark)]);
   }
 
+  /// A stream that can go on, or -1; some are much faster than others.
+  int choose() {
+    int all = 0;
+    for (std::size_t i = 0; i < streams_.size(); ++i) all += ready(streams_[i]) ? speed_[i] : 0;
+    if (all == 0) return -1;
+    int at = random_.between(1, all);
+    std::size_t i = 0;
+    while (!ready(streams_[i]) || (at -= speed_[i]) > 0) ++i;
+    return static_cast<int>(i);
+  }
+
   /// One part of the first operation of some stream; false when none can go on.
   bool step() {
-    std::vector<std::size_t> able;
-    for (std::size_t i = 0; i < streams_.size(); ++i) {
-      if (ready(streams_[i])) able.push_back(i);
-    }
-    if (able.empty()) return false;
-    auto& s = streams_[able[static_cast<std::size_t>(
-        random_.between(0, static_cast<int>(able.size()) - 1))]];
+    int const chosen = choose();
+    if (chosen < 0) return false;
+    auto& s = streams_[static_cast<std::size_t>(chosen)];
     operation& op = s.front();
     if (!op.parts.empty()) {
       int const part = op.parts.back();
@@ -212,6 +223,7 @@ class scripted_device {
 
   random_source random_;
   int patience_;
+  std::vector<int> speed_;  ///< by stream
   std::vector<std::deque<operation>> streams_;
   std::vector<int> marks_;     ///< by event: its last mark
   std::vector<bool> reached_;  ///< by mark

@@ -21,8 +21,8 @@ using page_contents = std::vector<std::vector<std::vector<rows>>>;
 /// Layers of K and V with one segment each.
 class tier_model {
  public:
-  static constexpr int pool_pages = 13;
-  static constexpr int tier_pages = 7;
+  static constexpr int pool_pages = 17;
+  static constexpr int tier_pages = 9;
 
   tier::geometry g;
   std::vector<device_pool> pools;  ///< K of layer 0, V of layer 0, K of layer 1, ...

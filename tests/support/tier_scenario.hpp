@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// An engine's day on a scripted device: pages are written, stored, written over, read by the CPU,
-/// restored to pages that are still in use, read layer by layer, and the tier's are stored over.
-/// All events are waited for but those left out.
+/// restored to pages that are still in use, read layer by layer, and the tier's are stored over;
+/// other pages are stored meanwhile, on streams of their own. All events are waited for but those
+/// left out.
 #pragma once
 
 #include "support/index_lists.hpp"
@@ -30,6 +31,7 @@ enum class wait_for {
   layers,
   last_use,
   filled,
+  joined,
   lists
 };
 
@@ -63,7 +65,7 @@ class scenario {
     device_.own(back_slices_);
     device_.own(lists_);
     for (event* e : {&written_, &encoded_, &stored_, &used_, &loaded_, &cpu_read_, &second_written_,
-                     &second_stored_}) {
+                     &second_stored_, &other_stored_}) {
       device_.make_event(*e);
     }
   }
@@ -75,6 +77,7 @@ class scenario {
     if (opened) return opened.sentence();
     leave_out(left_out);
     first_store();
+    other_store();
     restore();
     second_store();
     device_.finish();
@@ -87,7 +90,7 @@ class scenario {
   static constexpr int slice_count = 2;
   static constexpr std::int64_t slice_bytes = 2560;
   static constexpr std::int64_t list_bytes = 1024;
-  static constexpr int model_stream = 2, cpu_stream = 3;
+  static constexpr int model_stream = 2, cpu_stream = 3, user_stream = 6;
 
   tier::move_streams<device> store_streams() const { return {0, shape_.one_stream ? 0 : 1}; }
   tier::move_streams<device> load_streams() const {
@@ -95,11 +98,14 @@ class scenario {
   }
 
   void choose_pages() {
-    auto const device_pages = index_lists::different(random_, model_.pool_pages, 12);
+    auto const device_pages = index_lists::different(random_, model_.pool_pages, 16);
     first_.assign(device_pages.begin(), device_pages.begin() + 4);
     target_.assign(device_pages.begin() + 4, device_pages.begin() + 8);
-    second_.assign(device_pages.begin() + 8, device_pages.end());
-    host_ = index_lists::different(random_, model_.tier_pages, 4);
+    second_.assign(device_pages.begin() + 8, device_pages.begin() + 12);
+    other_.assign(device_pages.begin() + 12, device_pages.end());
+    auto const tier_pages = index_lists::different(random_, model_.tier_pages, 8);
+    host_.assign(tier_pages.begin(), tier_pages.begin() + 4);
+    other_host_.assign(tier_pages.begin() + 4, tier_pages.end());
     if (random_.between(0, 1) == 0) std::sort(host_.begin(), host_.end());
   }
 
@@ -110,6 +116,7 @@ class scenario {
     if (w == wait_for::encoded) ignored.insert(encoded_);
     if (w == wait_for::stored) ignored.insert(stored_);
     if (w == wait_for::host_free) ignored.insert(loaded_);
+    if (w == wait_for::joined) ignored.insert(joined_);
     if (w == wait_for::slots_free) ignored.insert(used_);
     for (int l = 0; w == wait_for::layers && l < shape_.g.layers; ++l) {
       ignored.insert(layers_.event_of(generation_, l));
@@ -125,10 +132,11 @@ class scenario {
   /// Content 1 is written and stored, then content 2 is written over it. The CPU reads the records.
   void first_store() {
     model_.write(device_, model_stream, second_, 4);
+    model_.write(device_, model_stream, other_, 5);
     device_.record(second_written_, model_stream);
     model_.write(device_, model_stream, first_, 1);
     device_.record(written_, model_stream);
-    store(first_, {written_, {}, encoded_, stored_});
+    store(first_, host_, store_streams(), {written_, {}, encoded_, stored_});
     device_.wait(model_stream, encoded_);
     model_.write(device_, model_stream, first_, 2);
     device_.wait(cpu_stream, stored_);
@@ -139,9 +147,9 @@ class scenario {
   /// The target's pages hold content 3, which is read once more before the restore; the model reads
   /// them layer by layer behind it.
   void restore() {
-    model_.write(device_, model_stream, target_, 3);
-    model_.read_all(device_, model_stream, target_, before_);
-    device_.record(used_, model_stream);
+    model_.write(device_, user_stream, target_, 3);
+    model_.read_all(device_, user_stream, target_, before_);
+    device_.record(used_, user_stream);
     tier::load_order<device> const order{stored_, used_, loaded_, &layers_, generation_};
     load(order);
     for (int l = 0; l < shape_.g.layers; ++l) {
@@ -156,22 +164,27 @@ class scenario {
     for (int const s : {store_streams().kernels, store_streams().copies}) {
       device_.wait(s, cpu_read_);
     }
-    store(second_, {second_written_, loaded_, {}, second_stored_});
+    store(second_, host_, store_streams(), {second_written_, loaded_, {}, second_stored_});
   }
 
-  void store(std::vector<std::int64_t> const& from, tier::store_order<device> const& order) {
+  void other_store() {
+    store(other_, other_host_, {7, 8}, {second_written_, {}, {}, other_stored_});
+  }
+
+  void store(std::vector<std::int64_t> const& from, std::vector<std::int64_t> const& host,
+             tier::move_streams<device> const& streams, tier::store_order<device> const& order) {
     auto const layers = model_.layers<std::byte const>();
     tier::layer_range const all{0, shape_.g.layers};
     if (shape_.listed) {
-      auto const lists = make_lists(host_, from);
+      auto const lists = make_lists(host, from);
       require_none(store_listed(device_, model_.tier(), std::span(layers), all,
-                                shape_.g.page_tokens, lists, 0, order));
+                                shape_.g.page_tokens, lists, streams.kernels, order));
       release_lists(*order.stored);
       return;
     }
-    index_lists pairs(host_, from);
+    index_lists pairs(host, from);
     require_none(out_.store(model_.tier(), std::span(layers), all,
-                            {pairs.pairs(), shape_.g.page_tokens, 1}, store_streams(), order));
+                            {pairs.pairs(), shape_.g.page_tokens, 1}, streams, order));
     pairs.scramble();
   }
 
@@ -181,7 +194,7 @@ class scenario {
     if (shape_.listed) {
       auto const lists = make_lists(host_, target_);
       require_none(load_listed(device_, model_.tier(), std::span(layers), all, shape_.g.page_tokens,
-                               lists, 1, order));
+                               lists, load_streams().kernels, order));
       release_lists(*order.loaded);
       return;
     }
@@ -218,6 +231,7 @@ class scenario {
     if (!model_.holds_coded(restored_, first_, 1)) wrong_ += "the model read other rows; ";
     model_.copy_tier_now();
     if (!model_.tier_copy_has(host_, second_, 4)) wrong_ += "the second store went wrong; ";
+    if (!model_.tier_copy_has(other_host_, other_, 5)) wrong_ += "the other store went wrong; ";
   }
 
   scenario_shape shape_;
@@ -226,14 +240,16 @@ class scenario {
   tier_model model_;
   std::vector<std::byte> slices_, back_slices_, lists_;
   tier::staging_ring<device> ring_, back_ring_;
-  tier::page_mover<device> out_, in_;
+  tier::page_mover<device> out_;
+  event joined_ = device_.last_event();  ///< of launches and copies of `out_`
+  tier::page_mover<device> in_;
   tier::layer_events<device> layers_;
   event written_{}, encoded_{}, stored_{}, used_{}, loaded_{}, cpu_read_{}, second_written_{},
-      second_stored_{};
+      second_stored_{}, other_stored_{};
   std::int64_t generation_ = 0;
   std::int64_t next_list_ = 0;
   wait_for left_out_ = wait_for::all;
-  std::vector<std::int64_t> first_, target_, second_, host_;
+  std::vector<std::int64_t> first_, target_, second_, other_, host_, other_host_;
   page_contents before_, restored_;
   std::string wrong_;
 };

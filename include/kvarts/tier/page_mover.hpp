@@ -43,7 +43,6 @@ class page_mover {
     enqueuer<D> q(*device_);
     q.wait(streams.kernels, order.written);
     q.wait(streams.kernels, order.host_free);
-    q.wait(streams.copies, order.host_free);
     for_each_span(job, [&](staged_span const& span) { move(q, job, moves, span, streams); });
     q.record(order.encoded, streams.kernels);
     q.record(joined_, streams.kernels);  // some spans may have gone without copies
