@@ -25,8 +25,13 @@ endif()
 enable_language(CUDA)
 find_package(CUDAToolkit REQUIRED)
 
+# Encode and decode of one codec is always there: a bounded build compiles each launch, too.
 file(GLOB sources CONFIGURE_DEPENDS kernels/instances/*.cu)
-add_library(kvarts_cuda STATIC ${sources})
+file(GLOB codes CONFIGURE_DEPENDS kernels/instances/codes/*.cu)
+if(NOT KVARTS_CUDA_CODES)
+  set(codes kernels/instances/codes/midrise3.cu)
+endif()
+add_library(kvarts_cuda STATIC ${sources} ${codes})
 add_library(kvarts::cuda ALIAS kvarts_cuda)
 set_target_properties(
   kvarts_cuda
