@@ -27,7 +27,7 @@ def arguments():
         description="Compiles the kernels for sm_80 and sm_90 and counts their instructions: those"
                     " on the common way around the main loop; `rare` are those that a branch skips."
                     " Fails when a kernel spills or uses local memory.")
-    parser.add_argument("sources", nargs="*", type=Path, help="default: kernels/instances/*.cu")
+    parser.add_argument("sources", nargs="*", type=Path, help="default: all of kernels/instances")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all that was counted")
     parser.add_argument("--check", metavar="FILE", help="fail on a broken budget, as those in"
                         " bench/budgets.json")
@@ -136,9 +136,9 @@ def print_table(kernels):
 def main():
     options = arguments()
     limits = budgets.read(options.check) if options.check else []
-    sources = options.sources or sorted(Path("kernels/instances").glob("*.cu"))
+    sources = options.sources or sorted(Path("kernels/instances").rglob("*.cu"))
     if not sources:
-        sys.exit("sass: there is no kernels/instances/*.cu")
+        sys.exit("sass: there is no .cu in kernels/instances")
     kernels = all_kernels(sources, definitions(options.defines))
     if not kernels:
         sys.exit("sass: no kernel was compiled")
