@@ -117,7 +117,7 @@ KVARTS_DEVICE void attend(attention_arguments const& a, attention_shared<Shape> 
     subtract_maximum(keys.lines, a.request.soft_cap, softmax, scores);
     if (!whole) hide_tokens<Shape, Segment, halves>(shared, block, lane, scores);
     bool over = softmax.exceeds(scores);
-    std::byte const* const staged_values = stage + block_ring<Shape>::key_bytes;
+    std::byte const* const staged_values = stages ? stage + block_ring<Shape>::key_bytes : nullptr;
     if constexpr (Kind::stages_values) {
       values.load_scales(staged_values, a.value_levels.lowest, lane.g);
       if (!whole) {
