@@ -150,16 +150,20 @@ KVARTS_DEVICE void end_piece(attention_arguments const& a, attention_shared<Shap
     return a.parts + slot * part_floats<Shape>;
   };
   store_part<Shape>(shared, part(block_index() - first));
-  thread_fence();
   block_barrier();
-  std::int64_t const item =
-      (std::int64_t{p.sequence} * a.heads + p.head) * a.column_groups + p.group;
-  if (thread_index() == 0) shared.arrived = atomic_add(a.counters + item, 1u);
+  auto const others = static_cast<std::uint32_t>(last - first);
+  if (thread_index() == 0) {
+    // The barriers pass on to the block what one thread's fences order.
+    std::uint32_t* const counter =
+        a.counters + (std::int64_t{p.sequence} * a.heads + p.head) * a.column_groups + p.group;
+    thread_fence();
+    shared.arrived = atomic_add(counter, 1u);
+    thread_fence();
+    // Zero for the next launch: adding is no write that others' additions would race with.
+    if (shared.arrived == others) atomic_add(counter, 0u - (others + 1u));
+  }
   block_barrier();
-  bool const is_last = shared.arrived == static_cast<std::uint32_t>(last - first);
-  if (!is_last) return;
-  thread_fence();
-  if (thread_index() == 0) a.counters[item] = 0;
+  if (shared.arrived != others) return;
   add_parts<Shape>(shared, last - first + 1, part);
   store_outputs<Shape>(a, p, shared);
 }
