@@ -269,7 +269,7 @@ cudaError_t attention(cache_view<K, V, KP, VP> const& c, attention_request const
     a.parts = reinterpret_cast<float*>(static_cast<std::byte*>(scratch) + round_up(items * 4, 16));
     launch_shape grid;
     grid.blocks = static_cast<unsigned>(plan.blocks);
-    grid.threads = attention_warps * warp_lanes;
+    grid.threads = attention_threads;
     grid.shared_bytes = attention_shared_bytes<S>(a.stages);
     code = launch(attention_kernel<S>, grid, stream, a);
   });

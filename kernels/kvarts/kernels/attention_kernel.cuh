@@ -8,29 +8,12 @@
 
 namespace kvarts::kernels {
 
-/// Blocks of a segment in a piece, those of this warp. `unit` is the segment's first.
-template <class Shape, class Segment>
-KVARTS_DEVICE segment_work find_segment_work(attention_shared<Shape> const& shared,
-                                             std::int64_t unit) {
-  token_span const span = Segment::find(shared.parts);
-  std::int64_t const count = Segment::blocks(span);
-  std::int64_t const first = span.begin / Shape::block;
-  // A block belongs to the piece that has its first unit.
-  auto const block_at = [&](std::int64_t u) {
-    return smaller(count, larger(u - unit + Segment::weight - 1, 0) / Segment::weight);
-  };
-  std::int64_t const whole = larger(span.begin, shared.parts.all.begin);
-  return {static_cast<std::int32_t>(first + block_at(shared.piece.begin)) + warp_index(),
-          static_cast<std::int32_t>(first + block_at(shared.piece.end)),
-          static_cast<std::int32_t>((whole + Shape::block - 1) / Shape::block),
-          static_cast<std::int32_t>(smaller(span.end, shared.parts.all.end) / Shape::block)};
-}
-
 /// How the blocks of a segment are read: codes through the ring, or plain rows.
 template <class Shape, class Segment>
 struct segment_kind {
   static constexpr bool stages_keys = Segment::keys_coded && !Shape::key_format::plain;
   static constexpr bool stages_values = Segment::values_coded && !Shape::value_format::plain;
+  static constexpr bool sinks = Segment::sinks;
   using keys =
       typename std::conditional_t<stages_keys, std::type_identity<coded_keys<Shape>>,
                                   std::type_identity<plain_keys<Shape, Segment::keys_coded>>>::type;
@@ -39,39 +22,35 @@ struct segment_kind {
       std::type_identity<plain_values<Shape, Segment::values_coded>>>::type;
 };
 
-/// One segment of a piece, added to the piece's state; returns the unit behind the segment, whose
-/// first is `unit`. A segment begins with fresh sums, so that what it needs to begin with and what
-/// others have summed up do not compete for registers.
+/// One segment of a piece, added to the piece's state. A segment begins with fresh sums, so that
+/// what it needs to begin with and what others have summed up do not compete for registers.
 template <class Shape, int Index>
-KVARTS_DEVICE std::int64_t attend_segment(attention_arguments const& a,
-                                          attention_shared<Shape>& shared, level_tables tables,
-                                          block_ring<Shape>& ring, std::int64_t unit) {
+KVARTS_DEVICE void attend_segment(attention_arguments const& a, attention_shared<Shape>& shared,
+                                  level_tables tables, std::byte* rings) {
   using part = segment<Shape, Index>;
   using kind = segment_kind<Shape, part>;
-  segment_work const w = find_segment_work<Shape, part>(shared, unit);
-  if (w.first - warp_index() < w.end) {  // the same for all warps
-    online_softmax<Shape::tiles, Shape::block / 16> softmax;
-    typename kind::values values;
-    attend<Shape, part, kind>(a, shared, tables, w, ring, softmax, values);
-    softmax.finish();
-    values.finish(a.value_levels.lowest);
-    for (int turn = 0; turn < attention_warps; ++turn) {
-      if (warp_index() == turn) {
-        add_warp<Shape, part::values_coded>(shared, softmax, values, place_of_lane());
-      }
-      block_barrier();
+  segment_work const& w = shared.segment[Index];
+  if (w.first_block >= w.end_block) return;
+  online_softmax<Shape::tiles, Shape::block / 16> softmax;
+  typename kind::values values;
+  attend<Shape, kind>(a, shared, tables, w, rings, softmax, values);
+  softmax.finish();
+  values.finish(a.value_levels.lowest);
+  for (int turn = 0; turn < attention_warps; ++turn) {
+    if (warp_here() == turn) {
+      add_warp<Shape, part::values_coded>(shared, softmax, values, place_of(lane_here()));
     }
+    block_barrier();
   }
-  return unit + part::weight * part::blocks(part::find(shared.parts));
 }
 
 /// Thread blocks that share a multiprocessor.
 template <class Shape>
 inline constexpr int attention_blocks =
-    Shape::tiles == 1 && Shape::key_dim <= 128 && Shape::value_dim <= 128 ? 3 : 2;
+    Shape::tiles == 1 && Shape::key_dim <= 128 && Shape::value_dim <= 128 ? 4 : 2;
 
 template <class Shape>
-KVARTS_KERNEL(attention_warps* warp_lanes, attention_blocks<Shape>)
+KVARTS_KERNEL(attention_threads, attention_blocks<Shape>)
 attention_kernel(attention_arguments a) {
   auto& shared = *reinterpret_cast<attention_shared<Shape>*>(shared_memory());
   auto* const key_table =
@@ -82,12 +61,10 @@ attention_kernel(attention_arguments a) {
   fields_of<typename Shape::key_format>::prepare(key_table, a.key_levels);
   fields_of<typename Shape::value_format>::prepare(value_table, a.value_levels);
   level_tables const tables{key_table, value_table};
-  block_ring<Shape> ring(rings, shared, a.stages);
+  block_ring<Shape>::prepare(shared, a.stages);
   shared.work.begin(a, shared.unit_sums);
   while (begin_piece<Shape>(a, shared)) {
-    std::int64_t unit = 0;
-    unrolled<segments>(
-        [&](auto i) { unit = attend_segment<Shape, i>(a, shared, tables, ring, unit); });
+    unrolled<segments>([&](auto i) { attend_segment<Shape, i>(a, shared, tables, rings); });
     end_piece<Shape>(a, shared);
   }
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <kvarts/kernels/attention_ring.cuh>
+#include <kvarts/kernels/attention_rows.cuh>
 #include <kvarts/kernels/attention_softmax.cuh>
 #include <kvarts/kernels/key_scores.cuh>
 #include <kvarts/kernels/plain_rows.cuh>
@@ -58,7 +59,7 @@ struct coded_keys {
                               lane_place lane, float (&scores)[halves][Shape::tiles][4]) const {
     tile_place const tile = staged_tile<format, Shape::key_dim, Shape::block>(stage);
     std::uint32_t codes[words];
-    load_staged_words(stage, lane_index(), codes);
+    load_staged_words(stage, lane, codes);
     if constexpr (by_token) {
       scaled_queries<format, Shape::key_dim, Shape::tiles> scaled;
       scaled.pack(queries, tile, 0, lowest, lane);
@@ -93,32 +94,6 @@ template <class Format, class Shape, bool Coded>
 using row_type = typename std::conditional_t<Coded, Format,
                                              plain_format<typename Shape::window_type>>::value_type;
 
-/// A row of a window; `windows` are plain tensors of one token a tile.
-KVARTS_DEVICE std::byte const* find_window_row(window_planes<std::byte const> const& windows,
-                                               int sequence, int head, std::int64_t token) {
-  std::int64_t const sinks = windows.first.sinks.map.tokens;
-  bool const in_sinks = token < sinks;
-  tensor_view<std::byte const> const& rows = in_sinks ? windows.first.sinks : windows.first.recents;
-  std::int64_t const slot = in_sinks ? token : (token - sinks) % windows.first.recents.map.tokens;
-  std::int64_t const stride = in_sinks ? windows.sink_stride : windows.recent_stride;
-  return rows.data + sequence * stride + rows.map.codes.at(0, slot, head);
-}
-
-/// A plain row of a token, in the codes of a plain codec or in a window; null outside the span.
-template <bool Coded>
-KVARTS_DEVICE std::byte const* find_plain_row(block_map const& m,
-                                              window_planes<std::byte const> const& windows,
-                                              attention_piece const& p, token_span span,
-                                              std::int64_t token, int row_bytes) {
-  if (token < span.begin || token >= span.end) return nullptr;
-  if constexpr (Coded) {
-    tile_place const tile = find_tile(m, p.sequence, p.head, token);
-    return tile.codes + std::int64_t{tile.slot} * row_bytes;
-  } else {
-    return find_window_row(windows, p.sequence, p.head, token);
-  }
-}
-
 /// Queries for plain keys: of windows, or of a plain codec, whose rows went through the transform.
 template <class Shape, bool Coded>
 struct plain_keys {
@@ -137,20 +112,24 @@ struct plain_keys {
     });
   }
 
-  KVARTS_DEVICE void multiply(attention_arguments const& a, attention_piece const& p,
-                              token_span span, std::int64_t first_token, lane_place lane,
+  /// Sums of the block at `first_token`, to be put through `lines`.
+  template <bool Sinks>
+  KVARTS_DEVICE void multiply(attention_arguments const& a, attention_shared<Shape> const& shared,
+                              segment_work const& w, std::int32_t first_token, lane_place lane,
                               float (&scores)[halves][Shape::tiles][4]) const {
-    unrolled<halves>([&](auto h) {
-      std::byte const* at[2];
-      unrolled<2>([&](auto i) {
-        at[i] = find_plain_row<Coded>(a.keys, a.key_windows, p, span,
-                                      first_token + 16 * h + 8 * i + lane.g, Shape::key_dim * 2);
-      });
-      key_rows<Shape::key_dim> rows;
-      rows.load(at, lane.r);
-      unrolled<Shape::tiles>([&](auto t) { unrolled<4>([&](auto i) { scores[h][t][i] = 0.0f; }); });
-      rows.multiply(queries, scores[h]);
-    });
+    with_rows<Sinks, Coded>(
+        a.keys, a.key_windows, shared.piece, w, first_token, Shape::key_dim * 2,
+        [&](auto const& find) {
+          unrolled<halves>([&](auto h) {
+            std::byte const* at[2];
+            unrolled<2>([&](auto i) { at[i] = find(first_token + 16 * h + 8 * i + lane.g); });
+            key_rows<Shape::key_dim> rows;
+            rows.load(at, lane.r);
+            unrolled<Shape::tiles>(
+                [&](auto t) { unrolled<4>([&](auto i) { scores[h][t][i] = 0.0f; }); });
+            rows.multiply(queries, scores[h]);
+          });
+        });
   }
 };
 

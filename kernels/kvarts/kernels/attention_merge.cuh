@@ -48,11 +48,11 @@ KVARTS_DEVICE void store_part(attention_shared<Shape> const& shared, float* to) 
   constexpr int all = columns * Shape::value_dim;
   float const* const coded = &shared.coded_sums[0][0];
   float const* const plain = &shared.plain_sums[0][0];
-  for (int i = thread_index(); i < columns; i += block_threads()) {
+  for (int i = thread_here(); i < columns; i += attention_threads) {
     to[i] = shared.maximum[i];
     to[columns + i] = shared.sum[i];
   }
-  for (int i = thread_index(); i < all; i += block_threads()) {
+  for (int i = thread_here(); i < all; i += attention_threads) {
     to[2 * columns + i] = coded[i];
     to[2 * columns + all + i] = plain[i];
   }
@@ -65,7 +65,7 @@ KVARTS_DEVICE void add_parts(attention_shared<Shape>& shared, int count, Part&& 
   constexpr int all = columns * Shape::value_dim;
   float* const coded = &shared.coded_sums[0][0];
   float* const plain = &shared.plain_sums[0][0];
-  for (int i = thread_index(); i < all; i += block_threads()) {
+  for (int i = thread_here(); i < all; i += attention_threads) {
     int const column = i / Shape::value_dim;
     float maximum = empty_maximum;
     for (int k = 0; k < count; ++k) {
@@ -118,7 +118,7 @@ KVARTS_DEVICE void store_column(attention_arguments const& a, attention_piece co
   rotation.for_each_number([&](int d, int s) {
     store_number(type, to, d, fused(shared.plain_sums[column][d], factor, x[s]));
   });
-  if (lane_index() == 0 && a.request.lse != nullptr) {
+  if (lane_here() == 0 && a.request.lse != nullptr) {
     constexpr float ln_2 = 0.6931471805599453f;
     a.request.lse[row] = sum > 0.0f ? (maximum + log2_approx(sum)) * ln_2 : -__builtin_inff();
   }
@@ -130,18 +130,16 @@ KVARTS_DEVICE void store_outputs(attention_arguments const& a, attention_piece c
   transform_view only_rotation;
   only_rotation.rotate = a.value_rotation;
   warp_transform const rotation(only_rotation, Shape::value_dim);
-  for (int c = warp_index(); c < Shape::columns; c += attention_warps) {
+  for (int c = warp_here(); c < Shape::columns; c += attention_warps) {
     store_column<Shape>(a, p, shared, rotation, c);
   }
 }
 
-/// Ends a piece: writes its outputs, or its part, and the outputs when it is the last to arrive.
-/// Parts are added in the order of the thread blocks, whoever comes last.
+/// Whether this thread block is the last of those that have a part of the piece; its state is then
+/// the sum of all, added in the order of the thread blocks, whoever comes last.
 template <class Shape>
-KVARTS_DEVICE void end_piece(attention_arguments const& a, attention_shared<Shape>& shared) {
-  block_barrier();
+KVARTS_DEVICE bool merge_parts(attention_arguments const& a, attention_shared<Shape>& shared) {
   attention_piece const& p = shared.piece;
-  if (p.begin == 0 && p.end == p.units) return store_outputs<Shape>(a, p, shared);
   int const first = shared.work.block_of(p.first_unit);
   int const last = shared.work.block_of(p.first_unit + p.units - 1);
   // A thread block has two parts at most: one that others began, one that it begins.
@@ -152,7 +150,7 @@ KVARTS_DEVICE void end_piece(attention_arguments const& a, attention_shared<Shap
   store_part<Shape>(shared, part(block_index() - first));
   block_barrier();
   auto const others = static_cast<std::uint32_t>(last - first);
-  if (thread_index() == 0) {
+  if (thread_here() == 0) {
     // The barriers pass on to the block what one thread's fences order.
     std::uint32_t* const counter =
         a.counters + (std::int64_t{p.sequence} * a.heads + p.head) * a.column_groups + p.group;
@@ -163,9 +161,18 @@ KVARTS_DEVICE void end_piece(attention_arguments const& a, attention_shared<Shap
     if (shared.arrived == others) atomic_add(counter, 0u - (others + 1u));
   }
   block_barrier();
-  if (shared.arrived != others) return;
+  if (shared.arrived != others) return false;
   add_parts<Shape>(shared, last - first + 1, part);
-  store_outputs<Shape>(a, p, shared);
+  return true;
+}
+
+/// Ends a piece: writes its outputs, if all of it is here or its last part has arrived.
+template <class Shape>
+KVARTS_DEVICE void end_piece(attention_arguments const& a, attention_shared<Shape>& shared) {
+  block_barrier();
+  attention_piece const& p = shared.piece;
+  bool const whole = p.begin == 0 && p.end == p.units;
+  if (whole || merge_parts<Shape>(a, shared)) store_outputs<Shape>(a, p, shared);
 }
 
 }  // namespace kvarts::kernels

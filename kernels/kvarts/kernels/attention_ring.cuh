@@ -5,6 +5,7 @@
 #pragma once
 
 #include <kvarts/kernels/attention_shared.cuh>
+#include <kvarts/kernels/columns.cuh>
 
 namespace kvarts::kernels {
 
@@ -40,12 +41,13 @@ inline constexpr int stage_bytes =
 template <int Bytes>
 KVARTS_DEVICE void copy_run(std::byte* to, std::byte const* from, std::uint64_t* arrival) {
   if (arrival != nullptr) {
-    if (lane_index() == 0) bulk_copy(to, from, Bytes, arrival);
+    if (lane_here() == 0) bulk_copy(to, from, Bytes, arrival);
     return;
   }
   constexpr int at_once = warp_lanes * 16;
+  int const lane = lane_here();
   unrolled<(Bytes + at_once - 1) / at_once>([&](auto i) {
-    int const at = i * at_once + lane_index() * 16;
+    int const at = i * at_once + lane * 16;
     if ((i + 1) * at_once <= Bytes || at < Bytes) copy_async_16(to + at, from + at);
   });
 }
@@ -77,9 +79,10 @@ KVARTS_DEVICE tile_place staged_tile(std::byte const* stage) {
 
 /// A lane's words of a staged block.
 template <int Words>
-KVARTS_DEVICE void load_staged_words(std::byte const* block, int lane,
+KVARTS_DEVICE void load_staged_words(std::byte const* block, lane_place place,
                                      std::uint32_t (&words)[Words]) {
   constexpr int whole = Words / 4 * 4;
+  int const lane = 4 * place.g + place.r;
   unrolled<Words / 4>([&](auto chunk) {
     auto const v = *reinterpret_cast<words4 const*>(block + (chunk * warp_lanes + lane) * 16);
     unrolled<4>([&](auto i) { words[chunk * 4 + i] = v.w[i]; });
@@ -106,15 +109,32 @@ class block_ring {
   static constexpr int value_bytes =
       staged_block<value_format, Shape::value_dim, Shape::block>::bytes;
 
-  /// `rings` are those of all warps, `stages` blocks each. Ends with a barrier.
-  KVARTS_DEVICE block_ring(std::byte* rings, attention_shared<Shape>& shared, int stages)
-      : data_(rings + warp_index() * stages * stage_bytes<Shape>),
-        arrivals_(shared.arrivals[warp_index()]) {
-    if (uses_bulk_copies() && lane_index() == 0) {
-      for (int i = 0; i < stages; ++i) mbarrier_init(arrivals_ + i, 1);
+  /// All warps call this once, before a barrier.
+  KVARTS_DEVICE static void prepare(attention_shared<Shape>& shared, int stages) {
+    if (lane_here() != 0) return;
+    shared.ring_turns[warp_here()] = {};
+    if (uses_bulk_copies()) {
+      for (int i = 0; i < stages; ++i) mbarrier_init(shared.arrivals[warp_here()] + i, 1);
       fence_mbarrier_init();
     }
-    block_barrier();
+  }
+
+  /// `rings` are those of all warps, `stages` blocks each. Goes on where the warp's last ring
+  /// ended.
+  KVARTS_DEVICE block_ring(std::byte* rings, attention_shared<Shape>& shared, int stages)
+      : data_(rings + warp_here() * stages * stage_bytes<Shape>),
+        arrivals_(shared.arrivals[warp_here()]) {
+    ring_turn const turn = shared.ring_turns[warp_here()];
+    fetched_ = read_ = turn.stage;
+    phase_ = turn.phase;
+  }
+
+  /// All blocks were read: leaves what the warp's next ring begins with.
+  KVARTS_DEVICE void finish(attention_shared<Shape>& shared) const {
+    warp_barrier();
+    int const thread = thread_here();
+    if (thread % warp_lanes == 0) shared.ring_turns[thread / warp_lanes] = {read_, phase_};
+    warp_barrier();
   }
 
   /// Starts the copies of a block into the next stage; a group without copies where there is no
@@ -125,7 +145,7 @@ class block_ring {
     if (exists) {
       std::byte* const to = data_ + fetched_ * stage_bytes<Shape>;
       std::uint64_t* const arrival = uses_bulk_copies() ? arrivals_ + fetched_ : nullptr;
-      if (arrival != nullptr && lane_index() == 0) {
+      if (arrival != nullptr && lane_here() == 0) {
         constexpr int bytes = (Keys ? key_bytes : 0) + (Values ? value_bytes : 0);
         mbarrier_expect_bytes(arrival, static_cast<std::uint32_t>(bytes));
       }
@@ -168,9 +188,9 @@ class block_ring {
  private:
   std::byte* data_;
   std::uint64_t* arrivals_;
-  int fetched_ = 0;
-  int read_ = 0;
-  std::uint32_t phase_ = 0;
+  std::int32_t fetched_;
+  std::int32_t read_;
+  std::uint32_t phase_;
 };
 
 }  // namespace kvarts::kernels

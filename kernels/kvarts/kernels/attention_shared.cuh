@@ -6,11 +6,13 @@
 
 #include <kvarts/kernels/attention_work.cuh>
 #include <kvarts/kernels/fields.cuh>
+#include <kvarts/kernels/here.cuh>
 #include <kvarts/kernels/warp_row.cuh>
 
 namespace kvarts::kernels {
 
 inline constexpr int attention_warps = 4;
+inline constexpr int attention_threads = attention_warps * warp_lanes;
 inline constexpr int most_stages = 3;
 
 /// Formats and extents of one attention kernel. `Window` is the type of 16-bit rows.
@@ -29,15 +31,25 @@ struct attention_shape {
 
 /// A query of a piece: what it sees, and what its scores get.
 struct query_limits {
-  std::int64_t begin;
-  std::int64_t end;
-  std::int64_t tree_begin;  ///< from here on `tree` decides
+  std::int32_t begin;
+  std::int32_t end;
+  std::int32_t tree_begin;  ///< from here on `tree` decides
   std::uint64_t tree;
 
-  KVARTS_DEVICE bool sees(std::int64_t token) const {
+  KVARTS_DEVICE query_limits within(segment_work const& s) const {
+    return {s.begin > begin ? s.begin : begin, s.end < end ? s.end : end, tree_begin, tree};
+  }
+
+  KVARTS_DEVICE bool sees(std::int32_t token) const {
     if (token < begin || token >= end) return false;
     return token < tree_begin || (tree >> (token - tree_begin) & 1u) != 0;
   }
+};
+
+/// The next stage of a warp's ring, and the phase of its mbarrier.
+struct ring_turn {
+  std::int32_t stage;
+  std::uint32_t phase;
 };
 
 /// The state of a piece in shared memory. Tables of codebooks and the warps' rings follow it.
@@ -53,9 +65,10 @@ struct alignas(128) attention_shared {
   query_limits limits[Shape::columns];
   work_span<Shape> work;
   attention_piece piece;
-  sequence_parts parts;
-  std::int64_t unit_sums[attention_warps * warp_lanes];
+  segment_work segment[segments];
+  std::int64_t unit_sums[attention_threads];
   std::uint64_t arrivals[attention_warps][most_stages];  ///< mbarriers of the rings
+  ring_turn ring_turns[attention_warps];
   std::uint32_t arrived;
 };
 
@@ -99,7 +112,7 @@ KVARTS_DEVICE void prepare_column(attention_arguments const& a, attention_piece 
   float bias = transform.fold_query(p.head, x);
   unrolled<5>([&](auto i) { bias += shuffle_xor(bias, 1 << i); });
   transform.for_each_number([&](int d, int s) { shared.folded[column][d] = x[s]; });
-  if (lane_index() != 0) return;
+  if (lane_here() != 0) return;
   shared.bias[column] = bias;
   shared.maximum[column] = -1e30f;
   shared.sum[column] = 0.0f;
@@ -107,8 +120,11 @@ KVARTS_DEVICE void prepare_column(attention_arguments const& a, attention_piece 
   token_span const seen = visible_to(a.request, length, q.token);
   bool const tree = a.request.tree_masks != nullptr;
   std::int64_t const mask_row = std::int64_t{p.sequence} * a.request.query_tokens + q.token;
-  shared.limits[column] = {seen.begin, seen.end, tree ? length - a.request.tree_tokens : length,
-                           tree ? a.request.tree_masks[mask_row] : 0};
+  shared.limits[column] = {
+      static_cast<std::int32_t>(smaller(seen.begin, length)),
+      static_cast<std::int32_t>(larger(seen.end, 0)),
+      static_cast<std::int32_t>(tree ? length - a.request.tree_tokens : length),
+      tree ? a.request.tree_masks[mask_row] : 0};
 }
 
 /// Takes the next piece and prepares its state; false where there is none. Begins and ends with a
@@ -116,17 +132,19 @@ KVARTS_DEVICE void prepare_column(attention_arguments const& a, attention_piece 
 template <class Shape>
 KVARTS_DEVICE bool begin_piece(attention_arguments const& a, attention_shared<Shape>& shared) {
   block_barrier();
-  if (thread_index() == 0) {
+  if (thread_here() == 0) {
     shared.piece = shared.work.next(a);
-    if (shared.piece.end > 0) shared.parts = parts_of(a, shared.piece.sequence);
+    if (shared.piece.end > 0) {
+      cut_piece<Shape>(parts_of(a, shared.piece.sequence), shared.piece, shared.segment);
+    }
   }
   block_barrier();
   attention_piece const& p = shared.piece;
   if (p.end == 0) return false;
   warp_transform const transform(a.transforms[p.sequence], Shape::key_dim);
-  for (int c = warp_index(); c < Shape::columns; c += attention_warps) {
+  for (int c = warp_here(); c < Shape::columns; c += attention_warps) {
     prepare_column<Shape>(a, p, transform, c, shared);
-    for (int d = lane_index(); d < Shape::value_dim; d += warp_lanes) {
+    for (int d = lane_here(); d < Shape::value_dim; d += warp_lanes) {
       shared.coded_sums[c][d] = 0.0f;
       shared.plain_sums[c][d] = 0.0f;
     }

@@ -54,13 +54,13 @@ struct coded_values {
     });
   }
 
-  /// Tokens outside the span get zeros, whatever is stored there.
-  KVARTS_DEVICE void hide_tokens(std::int64_t first_token, token_span span, int g) {
+  /// Tokens outside the segment get zeros, whatever is stored there.
+  KVARTS_DEVICE void hide_tokens(std::int32_t first_token, segment_work const& w, int g) {
     if constexpr (!scales_weights) return;
     unrolled<halves>([&](auto h) {
       unrolled<2>([&](auto i) {
-        std::int64_t const token = first_token + 16 * h + 8 * i + g;
-        bool const inside = token >= span.begin && token < span.end;
+        std::int32_t const token = first_token + 16 * h + 8 * i + g;
+        bool const inside = w.has(token);
         unrolled<groups>([&](auto group) {
           group_values& v = of_tokens[group][h][i];
           v = inside ? v : group_values{0.0f, 0.0f};
@@ -119,7 +119,7 @@ struct coded_values {
   KVARTS_DEVICE void add(std::byte const* stage, std::uint32_t const* table, float lowest,
                          lane_place lane, float const (&weights)[halves][tiles][4]) {
     std::uint32_t codes[products::words];
-    load_staged_words(stage, lane_index(), codes);
+    load_staged_words(stage, lane, codes);
     if constexpr (format::along == axis::token) {
       add_token_groups(staged_tile<format, Shape::value_dim, Shape::block>(stage), codes, lowest,
                        lane, weights);
@@ -233,28 +233,23 @@ struct plain_values {
     });
   }
 
-  KVARTS_DEVICE void add(attention_arguments const& a, attention_piece const& p, token_span span,
-                         std::int64_t first_token, lane_place lane,
+  /// Adds the values of the block at `first_token`.
+  template <bool Sinks>
+  KVARTS_DEVICE void add(attention_arguments const& a, attention_shared<Shape> const& shared,
+                         segment_work const& w, std::int32_t first_token, lane_place lane,
                          float const (&weights)[halves][tiles][4]) {
-    unrolled<halves>([&](auto h) {
-      value_rows<Shape::value_dim> rows;
-      unrolled<4>([&](auto i) {
-        std::int64_t const token = first_token + 16 * h + i / 2 * 8 + 2 * lane.r + i % 2;
-        rows.template load<i>(
-            find_plain_row<Coded>(a.values, a.value_windows, p, span, token, Shape::value_dim * 2),
-            lane.g);
-      });
-      small_pair<value> operand[tiles][2];
-      unrolled<tiles>([&](auto t) {
-        unrolled<2>([&](auto i) {
-          operand[t][i].pack(weights[h][t][2 * i], weights[h][t][2 * i + 1]);
-          unrolled<small_pair<value>::parts>([&](auto part) {
-            operand[t][i].words[part] = transpose_8x8(operand[t][i].words[part]);
-          });
-        });
-      });
-      rows.multiply(operand, sums);
-    });
+    with_rows<Sinks, Coded>(a.values, a.value_windows, shared.piece, w, first_token,
+                            Shape::value_dim * 2, [&](auto const& find) {
+                              unrolled<halves>([&](auto h) {
+                                value_rows<Shape::value_dim> rows;
+                                unrolled<4>([&](auto i) {
+                                  std::int32_t const token =
+                                      first_token + 16 * h + i / 2 * 8 + 2 * lane.r + i % 2;
+                                  rows.template load<i>(find(token), lane.g);
+                                });
+                                add_half(rows, weights[h]);
+                              });
+                            });
   }
 
   KVARTS_DEVICE void finish(float) {}
@@ -265,9 +260,24 @@ struct plain_values {
     unrolled<steps>([&](auto s) {
       unrolled<2>([&](auto i) {
         constexpr int k = 2 * i + Column;
-        f(value_rows<Shape::value_dim>::channel(s, k, lane.g), sums[Tile][s][k]);
+        f(value_rows<Shape::value_dim>::template channel<s, k>(lane.g), sums[Tile][s][k]);
       });
     });
+  }
+
+ private:
+  KVARTS_DEVICE void add_half(value_rows<Shape::value_dim> const& rows,
+                              float const (&weights)[tiles][4]) {
+    small_pair<value> operand[tiles][2];
+    unrolled<tiles>([&](auto t) {
+      unrolled<2>([&](auto i) {
+        operand[t][i].pack(weights[t][2 * i], weights[t][2 * i + 1]);
+        unrolled<small_pair<value>::parts>([&](auto part) {
+          operand[t][i].words[part] = transpose_8x8(operand[t][i].words[part]);
+        });
+      });
+    });
+    rows.multiply(operand, sums);
   }
 };
 

@@ -75,6 +75,7 @@ template <class Shape, int Index>
 struct segment {
   static constexpr bool keys_coded = Index == 1 || Index == 4;
   static constexpr bool values_coded = Index >= 3;
+  static constexpr bool sinks = Index == 0;
   /// What a block costs: windows are several times the bytes of codes.
   static constexpr int weight =
       (keys_coded && values_coded) || (Shape::key_format::plain && Shape::value_format::plain) ? 1
@@ -119,6 +120,43 @@ struct attention_piece {
   std::int64_t end = 0;
   std::int64_t first_unit = 0;  ///< of this (sequence, KV head, column group) among all
 };
+
+/// One segment of a piece.
+struct segment_work {
+  std::int32_t begin;  ///< tokens of the segment that any query sees
+  std::int32_t end;
+  std::int32_t first_block;  ///< blocks of the piece
+  std::int32_t end_block;
+  std::int32_t first_whole;  ///< blocks where every query sees every token, all of the segment
+  std::int32_t end_whole;
+
+  KVARTS_DEVICE bool has(std::int32_t token) const { return token >= begin && token < end; }
+};
+
+/// Cuts a piece into its segments; a block belongs to the piece that has its first unit.
+template <class Shape>
+KVARTS_DEVICE void cut_piece(sequence_parts const& parts, attention_piece const& piece,
+                             segment_work (&to)[segments]) {
+  std::int64_t unit = 0;
+  unrolled<segments>([&](auto i) {
+    using part = segment<Shape, i>;
+    token_span const span = part::find(parts);
+    std::int64_t const count = part::blocks(span);
+    std::int64_t const first = span.begin / Shape::block;
+    auto const block_at = [&](std::int64_t u) {
+      return first + smaller(count, larger(u - unit + part::weight - 1, 0) / part::weight);
+    };
+    auto const narrow = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
+    std::int64_t const whole = larger(span.begin, parts.all.begin);
+    to[i] = {narrow(span.begin),
+             narrow(span.end),
+             narrow(block_at(piece.begin)),
+             narrow(block_at(piece.end)),
+             narrow((whole + Shape::block - 1) / Shape::block),
+             narrow(smaller(span.end, parts.all.end) / Shape::block)};
+    unit += part::weight * count;
+  });
+}
 
 /// The span of all work that a thread block takes, piece by piece. In shared memory, like the piece
 /// itself: what all threads share does not take registers of each.

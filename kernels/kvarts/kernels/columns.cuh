@@ -16,7 +16,8 @@ struct lane_place {
   int r;
 };
 
-KVARTS_DEVICE lane_place place_of_lane() { return {lane_index() / 4, lane_index() % 4}; }
+KVARTS_DEVICE lane_place place_of(int lane) { return {lane / 4, lane % 4}; }
+KVARTS_DEVICE lane_place place_of_lane() { return place_of(lane_index()); }
 
 /// Sum over the four lanes of a column.
 KVARTS_DEVICE float column_sum(float value) {

@@ -111,7 +111,7 @@ gemv_pv_plain_kernel(pv_arguments a) {
     unrolled<steps>([&](auto s) {
       unrolled<4>([&](auto k) {
         int const column = 8 * t + 2 * lane.r + k % 2;
-        int const channel = value_rows<HeadDim>::channel(s, k, lane.g);
+        int const channel = value_rows<HeadDim>::template channel<s, k>(lane.g);
         to[column * HeadDim + channel] = sums[t][s][k] * (k % 2 == 0 ? inverse.low : inverse.high);
       });
     });

@@ -141,11 +141,16 @@ struct value_chunks {
     for (int i = 0; i < chunk; ++i) sum += words(i);
     return sum;
   }
-  /// The lower of the two channels in word `word` of lane group `g`.
-  static constexpr int channel(int word, int g) noexcept {
-    int chunk = 0;
-    while (chunk + 1 < count && word >= first_word(chunk + 1)) ++chunk;
-    return first_word(chunk) * 16 + g * words(chunk) * 2 + (word - first_word(chunk)) * 2;
+  /// The lower of the two channels in word `Word` of lane group `g`.
+  template <int Word>
+  static constexpr int channel(int g) noexcept {
+    constexpr int chunk = [] {
+      int c = 0;
+      while (c + 1 < count && Word >= first_word(c + 1)) ++c;
+      return c;
+    }();
+    constexpr int first = first_word(chunk);
+    return first * 16 + (Word - first) * 2 + g * (words(chunk) * 2);
   }
 };
 
@@ -178,9 +183,10 @@ struct value_rows {
     });
   }
 
-  /// The channel of sum `k` (0..3) of step `s`.
-  static constexpr int channel(int s, int k, int g) noexcept {
-    return chunks::channel(s, g) + k / 2;
+  /// The channel of sum `Sum` (0..3) of a step.
+  template <int Step, int Sum>
+  static constexpr int channel(int g) noexcept {
+    return chunks::template channel<Step>(g) + Sum / 2;
   }
 };
 

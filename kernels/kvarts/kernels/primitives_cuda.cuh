@@ -28,6 +28,14 @@ KVARTS_DEVICE int grid_blocks() { return static_cast<int>(gridDim.x); }
 KVARTS_DEVICE int lane_index() { return thread_index() % warp_lanes; }
 KVARTS_DEVICE int warp_index() { return thread_index() / warp_lanes; }
 
+/// The same value, of which the compiler knows nothing: what is computed from it is computed here,
+/// not far ahead, where it would hold registers.
+template <class T>
+KVARTS_DEVICE T kept_here(T value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
 KVARTS_DEVICE void block_barrier() { __syncthreads(); }
 KVARTS_DEVICE void warp_barrier() { __syncwarp(); }
 
@@ -149,10 +157,15 @@ KVARTS_DEVICE std::uint32_t byte_permute(std::uint32_t low, std::uint32_t high,
 
 /// a b + c, rounded once.
 KVARTS_DEVICE float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-/// 2^x and log2(x) to about 2 ulp; results below the normal range are 0.
+/// 2^x, 1 / x and log2(x) to about 2 ulp; results below the normal range are 0.
 KVARTS_DEVICE float exp2_approx(float x) {
   float v;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(v) : "f"(x));
+  return v;
+}
+KVARTS_DEVICE float reciprocal_approx(float x) {
+  float v;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(v) : "f"(x));
   return v;
 }
 KVARTS_DEVICE float log2_approx(float x) {

@@ -20,7 +20,7 @@
 
 #define KVARTS_DEVICE inline
 #define KVARTS_KERNEL(threads, blocks) inline void
-#define KVARTS_NO_UNROLL 
+#define KVARTS_NO_UNROLL
 #define KVARTS_UNROLL
 
 namespace kvarts::kernels {
@@ -115,6 +115,11 @@ KVARTS_DEVICE int block_index_z() { return simt::here.block_z; }
 KVARTS_DEVICE int grid_blocks() { return simt::here.blocks; }
 KVARTS_DEVICE int lane_index() { return thread_index() % warp_lanes; }
 KVARTS_DEVICE int warp_index() { return thread_index() / warp_lanes; }
+
+template <class T>
+KVARTS_DEVICE T kept_here(T value) {
+  return value;
+}
 
 KVARTS_DEVICE void block_barrier(std::source_location at = std::source_location::current()) {
   simt::block_barrier(at);
@@ -211,6 +216,7 @@ KVARTS_DEVICE float exp2_approx(float x) {
   float const v = std::exp2(x);
   return v < 0x1p-126f ? 0.0f : v;
 }
+KVARTS_DEVICE float reciprocal_approx(float x) { return 1.0f / x; }
 KVARTS_DEVICE float log2_approx(float x) {
   return std::log2(std::fabs(x) < 0x1p-126f ? 0.0f * x : x);
 }

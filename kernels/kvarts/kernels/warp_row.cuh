@@ -4,6 +4,7 @@
 /// and back: the same float32 operations in the same order as the host's `prepared_transform`.
 #pragma once
 
+#include <kvarts/kernels/here.cuh>
 #include <kvarts/kernels/memory.cuh>
 #include <kvarts/kernels/warp_group.cuh>
 #include <kvarts/rows.hpp>
@@ -28,6 +29,7 @@ class warp_transform {
         norm_(t.norm),
         head_stride_(t.head_stride),
         dense_(t.rotate.dense),
+        lane_(lane_here()),
         head_dim_(head_dim),
         block_(power_of_two_factor(head_dim)),
         rounds_(t.rotate.dense != nullptr ? 0 : t.rotate.rounds) {
@@ -36,7 +38,7 @@ class warp_transform {
       KVARTS_UNROLL
       for (int s = 0; s < row_slots; ++s) {
         std::uint64_t const word = detail::sign_word(t.rotate.seed, round, s / 2);
-        auto const negative = static_cast<std::uint32_t>(word >> (s % 2 * 32 + lane_index()) & 1u);
+        auto const negative = static_cast<std::uint32_t>(word >> (s % 2 * 32 + lane_) & 1u);
         signs_ |= negative << (round * row_slots + s);
       }
     }
@@ -98,7 +100,7 @@ class warp_transform {
   KVARTS_DEVICE void for_each_number(F f) const {
     KVARTS_UNROLL
     for (int s = 0; s < row_slots; ++s) {
-      int const d = s * warp_lanes + lane_index();
+      int const d = s * warp_lanes + lane_;
       if (d < head_dim_) f(d, s);
     }
   }
@@ -136,7 +138,7 @@ class warp_transform {
     KVARTS_UNROLL
     for (int distance = 1; distance < warp_lanes; distance *= 2) {
       if (distance >= block_) break;
-      bool const upper = (lane_index() & distance) != 0;
+      bool const upper = (lane_ & distance) != 0;
       KVARTS_UNROLL
       for (int s = 0; s < row_slots; ++s) {
         if (s * warp_lanes >= head_dim_) break;
@@ -170,7 +172,7 @@ class warp_transform {
       float const sum = products.fold([](float product) { return product; });
       KVARTS_UNROLL
       for (int s = 0; s < row_slots; ++s) {
-        result[s] = i == s * warp_lanes + lane_index() ? sum : result[s];
+        result[s] = i == s * warp_lanes + lane_ ? sum : result[s];
       }
     }
     KVARTS_UNROLL
@@ -181,6 +183,7 @@ class warp_transform {
   float const* norm_;
   std::int64_t head_stride_;
   float const* dense_;
+  int lane_;
   int head_dim_;
   int block_;
   int rounds_;
