@@ -140,22 +140,6 @@ void visit_attention(cache_view<K, V, KP, VP> const& c, int columns, F&& f) {
   });
 }
 
-/// Dynamic shared memory of a thread block with this many stages.
-template <class Shape>
-constexpr std::size_t attention_shared_bytes(int stages) noexcept {
-  return sizeof(attention_shared<Shape>) + table_bytes<typename Shape::key_format> +
-         table_bytes<typename Shape::value_format> +
-         static_cast<std::size_t>(attention_warps * stages * stage_bytes<Shape>);
-}
-
-/// Stages of a ring: three where four thread blocks fit beside each other, two within 96 KB.
-template <class Shape>
-constexpr int attention_stages() noexcept {
-  if (stage_bytes<Shape> == 0) return 1;
-  if (attention_shared_bytes<Shape>(3) <= std::size_t{56} * 1024) return 3;
-  return attention_shared_bytes<Shape>(2) <= std::size_t{96} * 1024 ? 2 : 1;
-}
-
 }  // namespace kvarts::kernels
 
 namespace kvarts::cuda {
@@ -263,14 +247,13 @@ cudaError_t attention(cache_view<K, V, KP, VP> const& c, attention_request const
   visit_attention(c, columns, [&](auto shape) {
     using S = decltype(shape);
     a.column_groups = static_cast<int>(ceil_div(columns, S::columns));
-    a.stages = attention_stages<S>();
     std::int64_t const items = std::int64_t{a.sequences} * a.heads * a.column_groups;
     a.counters = static_cast<std::uint32_t*>(scratch);
     a.parts = reinterpret_cast<float*>(static_cast<std::byte*>(scratch) + round_up(items * 4, 16));
     launch_shape grid;
     grid.blocks = static_cast<unsigned>(plan.blocks);
     grid.threads = attention_threads;
-    grid.shared_bytes = attention_shared_bytes<S>(a.stages);
+    grid.shared_bytes = attention_shared_bytes<S>(ring_stages<S>);
     code = launch(attention_kernel<S>, grid, stream, a);
   });
   return code;

@@ -78,7 +78,8 @@ KVARTS_DEVICE void attend(attention_arguments const& a, attention_shared<Shape>&
                           typename Kind::values& values) {
   constexpr int halves = Shape::block / 16;
   constexpr bool stages = Kind::stages_keys || Kind::stages_values;
-  block_ring<Shape> ring(rings, shared, a.stages);
+  block_ring<Shape> ring(rings, shared);
+  constexpr int behind = block_ring<Shape>::stages - 1;
   // Between the steps at which keys and values leave the windows a warp has a block or two: there
   // the queries need not lie in registers beside rows of values.
   constexpr bool mixed = Kind::stages_keys && !Kind::stages_values;
@@ -86,18 +87,20 @@ KVARTS_DEVICE void attend(attention_arguments const& a, attention_shared<Shape>&
   if constexpr (!mixed) keys.load(a, shared, place_of(lane_here()));
   std::int32_t const first = w.first_block + warp_here();
   std::int32_t const end = w.end_block;
-  auto const fetch = [&](std::int32_t block) {
-    ring.template fetch<Kind::stages_keys, Kind::stages_values>(a, shared, block, block < end);
+  auto const fetch = [&](std::int32_t block, int ahead) {
+    block += ahead * attention_warps;
+    ring.template fetch<Kind::stages_keys, Kind::stages_values>(a, shared, block, ahead,
+                                                                block < end);
   };
   if constexpr (stages) {
-    for (int i = 1; i < a.stages; ++i) fetch(first + (i - 1) * attention_warps);
+    for (int i = 0; i < behind; ++i) fetch(first, i);
   }
   KVARTS_NO_UNROLL
   for (std::int32_t block = first; block < end; block += attention_warps) {
     std::byte const* stage = nullptr;
     if constexpr (stages) {
-      fetch(block + (a.stages - 1) * attention_warps);
-      stage = ring.wait(a.stages);
+      fetch(block, behind);
+      stage = ring.wait();
     }
     lane_place const lane = place_of(lane_here());
     bool const whole = block >= w.first_whole && block < w.end_whole;
@@ -129,7 +132,7 @@ KVARTS_DEVICE void attend(attention_arguments const& a, attention_shared<Shape>&
     } else {
       values.template add<Kind::sinks>(a, shared, w, block * Shape::block, lane, scores);
     }
-    if constexpr (stages) ring.release(a.stages);
+    if constexpr (stages) ring.release();
   }
   if constexpr (stages) ring.finish(shared);
 }

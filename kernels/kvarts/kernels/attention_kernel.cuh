@@ -61,7 +61,7 @@ attention_kernel(attention_arguments a) {
   fields_of<typename Shape::key_format>::prepare(key_table, a.key_levels);
   fields_of<typename Shape::value_format>::prepare(value_table, a.value_levels);
   level_tables const tables{key_table, value_table};
-  block_ring<Shape>::prepare(shared, a.stages);
+  block_ring<Shape>::prepare(shared);
   shared.work.begin(a, shared.unit_sums);
   while (begin_piece<Shape>(a, shared)) {
     unrolled<segments>([&](auto i) { attend_segment<Shape, i>(a, shared, tables, rings); });

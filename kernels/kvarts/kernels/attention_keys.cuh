@@ -64,17 +64,11 @@ struct coded_keys {
       scaled_queries<format, Shape::key_dim, Shape::tiles> scaled;
       scaled.pack(queries, tile, 0, lowest, lane);
       float_pair unscales[Shape::tiles];
-      unrolled<Shape::tiles>([&](auto t) {
-        unscales[t] = sums_columns(scaled.operand[t].unscale, lane.r);
-        unrolled<halves>([&](auto h) {
-          unrolled<4>([&](auto i) {
-            scores[h][t][i] = i % 2 == 0 ? scaled.start[t].low : scaled.start[t].high;
-          });
-        });
-      });
+      unrolled<Shape::tiles>(
+          [&](auto t) { unscales[t] = sums_columns(scaled.operand[t].unscale, lane.r); });
       unrolled<halves>([&](auto h) {
         multiply_steps<format, Shape::key_dim, Shape::tiles, h, 0, Shape::key_dim / 16>(
-            codes, table, scaled.operand, scores[h]);
+            codes, table, scaled.operand, scaled.start, scores[h]);
         unrolled<Shape::tiles>([&](auto t) {
           unrolled<4>(
               [&](auto i) { scores[h][t][i] *= i % 2 == 0 ? unscales[t].low : unscales[t].high; });

@@ -130,6 +130,7 @@ KVARTS_DEVICE void store_outputs(attention_arguments const& a, attention_piece c
   transform_view only_rotation;
   only_rotation.rotate = a.value_rotation;
   warp_transform const rotation(only_rotation, Shape::value_dim);
+  KVARTS_NO_UNROLL
   for (int c = warp_here(); c < Shape::columns; c += attention_warps) {
     store_column<Shape>(a, p, shared, rotation, c);
   }

@@ -36,37 +36,42 @@ inline constexpr int stage_bytes =
      staged_block<typename Shape::value_format, Shape::value_dim, Shape::block>::bytes + 127) /
     128 * 128;
 
-/// Copies a run of bytes into a stage: in bulk by one lane where there is an mbarrier, else 16
-/// bytes a lane.
+/// Copies a run of bytes into a stage: in bulk, by the one lane that calls this, where there is an
+/// mbarrier, else 16 bytes a lane.
 template <int Bytes>
-KVARTS_DEVICE void copy_run(std::byte* to, std::byte const* from, std::uint64_t* arrival) {
+KVARTS_DEVICE void copy_run(std::byte* to, std::byte const* from, std::uint64_t* arrival,
+                            int lane) {
   if (arrival != nullptr) {
-    if (lane_here() == 0) bulk_copy(to, from, Bytes, arrival);
+    bulk_copy(to, from, Bytes, arrival);
     return;
   }
   constexpr int at_once = warp_lanes * 16;
-  int const lane = lane_here();
+  std::byte* const own_to = to + lane * 16;
+  std::byte const* const own_from = from + static_cast<std::uint32_t>(lane * 16);
   unrolled<(Bytes + at_once - 1) / at_once>([&](auto i) {
-    int const at = i * at_once + lane * 16;
-    if ((i + 1) * at_once <= Bytes || at < Bytes) copy_async_16(to + at, from + at);
+    constexpr int at = i * at_once;
+    if (at + at_once <= Bytes || lane * 16 < Bytes - at) {
+      copy_async_16(own_to + at, own_from + at);
+    }
   });
 }
 
-/// Copies codes and parameters of the block at `token`.
+/// Copies codes and parameters of a block.
 template <class Format, int HeadDim, int Block>
-KVARTS_DEVICE void copy_block(std::byte* to, std::uint64_t* arrival, block_map const& m,
-                              int sequence, int head, std::int64_t token) {
+KVARTS_DEVICE void copy_block(std::byte* to, std::uint64_t* arrival, tile_place const& tile,
+                              std::uint32_t group_log2, int lane) {
   using staged = staged_block<Format, HeadDim, Block>;
-  tile_place const tile = find_tile(m, sequence, head, token);
-  copy_run<staged::code_bytes>(
-      to, tile.codes + std::int64_t{tile.slot / Block} * staged::code_bytes, arrival);
-  int const first = Format::along == axis::token ? (tile.slot >> m.group_log2) * HeadDim
-                                                 : tile.slot * (staged::parameters / Block);
-  constexpr int scale_size = sizeof(typename Format::scale_type);
-  copy_run<staged::scale_bytes>(to + staged::code_bytes, tile.scales + first * scale_size, arrival);
+  auto const slot = static_cast<std::uint32_t>(tile.slot);
+  copy_run<staged::code_bytes>(to, tile.codes + std::uint64_t{slot / Block} * staged::code_bytes,
+                               arrival, lane);
+  std::uint32_t const first = Format::along == axis::token ? (slot >> group_log2) * HeadDim
+                                                           : slot * (staged::parameters / Block);
+  constexpr std::uint64_t scale_size = sizeof(typename Format::scale_type);
+  copy_run<staged::scale_bytes>(to + staged::code_bytes, tile.scales + first * scale_size, arrival,
+                                lane);
   if constexpr (Format::has_zero) {
     copy_run<staged::zero_bytes>(to + staged::code_bytes + staged::scale_bytes,
-                                 tile.zeros + first * 2, arrival);
+                                 tile.zeros + std::uint64_t{first} * 2, arrival, lane);
   }
 }
 
@@ -99,98 +104,110 @@ KVARTS_DEVICE void load_staged_words(std::byte const* block, lane_place place,
   }
 }
 
+/// Dynamic shared memory of a thread block with this many stages.
+template <class Shape>
+constexpr std::size_t attention_shared_bytes(int stages) noexcept {
+  return sizeof(attention_shared<Shape>) + table_bytes<typename Shape::key_format> +
+         table_bytes<typename Shape::value_format> +
+         static_cast<std::size_t>(attention_warps * stages * stage_bytes<Shape>);
+}
+
+/// Blocks of a warp under way: three where four thread blocks fit beside each other into the least
+/// shared memory of a multiprocessor that has asynchronous copies; two within 96 KB.
+template <class Shape>
+inline constexpr int ring_stages = [] {
+  if (stage_bytes<Shape> == 0) return 1;
+  if (attention_shared_bytes<Shape>(3) <= std::size_t{40} * 1024) return 3;
+  return attention_shared_bytes<Shape>(2) <= std::size_t{96} * 1024 ? 2 : 1;
+}();
+
 /// The ring of a warp: some blocks, of which the oldest is read while others arrive.
 template <class Shape>
 class block_ring {
  public:
   using key_format = typename Shape::key_format;
   using value_format = typename Shape::value_format;
+  static constexpr int stages = ring_stages<Shape>;
   static constexpr int key_bytes = staged_block<key_format, Shape::key_dim, Shape::block>::bytes;
   static constexpr int value_bytes =
       staged_block<value_format, Shape::value_dim, Shape::block>::bytes;
 
   /// All warps call this once, before a barrier.
-  KVARTS_DEVICE static void prepare(attention_shared<Shape>& shared, int stages) {
+  KVARTS_DEVICE static void prepare(attention_shared<Shape>& shared) {
     if (lane_here() != 0) return;
-    shared.ring_turns[warp_here()] = {};
+    int const warp = warp_here();
+    shared.ring_turns[warp] = {};
     if (uses_bulk_copies()) {
-      for (int i = 0; i < stages; ++i) mbarrier_init(shared.arrivals[warp_here()] + i, 1);
+      for (int i = 0; i < stages; ++i) mbarrier_init(shared.arrivals[warp] + i, 1);
       fence_mbarrier_init();
     }
   }
 
-  /// `rings` are those of all warps, `stages` blocks each. Goes on where the warp's last ring
-  /// ended.
-  KVARTS_DEVICE block_ring(std::byte* rings, attention_shared<Shape>& shared, int stages)
-      : data_(rings + warp_here() * stages * stage_bytes<Shape>),
-        arrivals_(shared.arrivals[warp_here()]) {
-    ring_turn const turn = shared.ring_turns[warp_here()];
-    fetched_ = read_ = turn.stage;
-    phase_ = turn.phase;
-  }
+  /// `rings` are those of all warps. Goes on where the warp's last ring ended.
+  KVARTS_DEVICE block_ring(std::byte* rings, attention_shared<Shape>& shared)
+      : data_(rings + warp_here() * (stages * stage_bytes<Shape>)),
+        arrivals_(shared.arrivals[warp_here()]),
+        turn_(shared.ring_turns[warp_here()]) {}
 
   /// All blocks were read: leaves what the warp's next ring begins with.
   KVARTS_DEVICE void finish(attention_shared<Shape>& shared) const {
     warp_barrier();
-    int const thread = thread_here();
-    if (thread % warp_lanes == 0) shared.ring_turns[thread / warp_lanes] = {read_, phase_};
+    if (lane_here() == 0) shared.ring_turns[warp_here()] = turn_;
     warp_barrier();
   }
 
-  /// Starts the copies of a block into the next stage; a group without copies where there is no
-  /// block, so that groups can be counted.
+  /// Starts the copies of a block into the stage `ahead` (0 .. stages - 1) behind the oldest; a
+  /// group without copies where there is no block, so that groups can be counted.
   template <bool Keys, bool Values>
   KVARTS_DEVICE void fetch(attention_arguments const& a, attention_shared<Shape> const& shared,
-                           std::int32_t block, bool exists) {
-    if (exists) {
-      std::byte* const to = data_ + fetched_ * stage_bytes<Shape>;
-      std::uint64_t* const arrival = uses_bulk_copies() ? arrivals_ + fetched_ : nullptr;
-      if (arrival != nullptr && lane_here() == 0) {
+                           std::int32_t block, int ahead, bool exists) {
+    int const lane = lane_here();
+    if (exists && (!uses_bulk_copies() || lane == 0)) {
+      int const next = turn_.stage + ahead;
+      int const stage = next < stages ? next : next - stages;
+      std::byte* const to = data_ + stage * stage_bytes<Shape>;
+      std::uint64_t* const arrival = uses_bulk_copies() ? arrivals_ + stage : nullptr;
+      if (arrival != nullptr) {
         constexpr int bytes = (Keys ? key_bytes : 0) + (Values ? value_bytes : 0);
         mbarrier_expect_bytes(arrival, static_cast<std::uint32_t>(bytes));
       }
-      std::int64_t const token = block * std::int64_t{Shape::block};
-      int const sequence = shared.piece.sequence;
-      int const head = shared.piece.head;
+      paged_token const token =
+          find_page(a.keys, shared.table, static_cast<std::uint32_t>(block) * Shape::block);
       if constexpr (Keys) {
-        copy_block<key_format, Shape::key_dim, Shape::block>(to, arrival, a.keys, sequence, head,
-                                                             token);
+        copy_block<key_format, Shape::key_dim, Shape::block>(
+            to, arrival, find_tile(a.keys, shared.key_planes, token), a.keys.group_log2, lane);
       }
       if constexpr (Values) {
-        copy_block<value_format, Shape::value_dim, Shape::block>(to + key_bytes, arrival, a.values,
-                                                                 sequence, head, token);
+        copy_block<value_format, Shape::value_dim, Shape::block>(
+            to + key_bytes, arrival, find_tile(a.values, shared.value_planes, token),
+            a.values.group_log2, lane);
       }
-      fetched_ = fetched_ + 1 == a.stages ? 0 : fetched_ + 1;
     }
     if (!uses_bulk_copies()) commit_copies();
   }
 
   /// Waits for the oldest block and returns its stage.
-  KVARTS_DEVICE std::byte const* wait(int stages) {
+  KVARTS_DEVICE std::byte const* wait() {
     if (uses_bulk_copies()) {
-      mbarrier_wait(arrivals_ + read_, phase_);
+      mbarrier_wait(arrivals_ + turn_.stage, turn_.phase);
     } else {
-      if (stages == 3) wait_copies<2>();
-      if (stages == 2) wait_copies<1>();
-      if (stages == 1) wait_copies<0>();
+      wait_copies<stages - 1>();
       warp_barrier();  // what other lanes copied
     }
-    return data_ + read_ * stage_bytes<Shape>;
+    return data_ + turn_.stage * stage_bytes<Shape>;
   }
 
   /// The oldest block was read by all lanes; its stage may be filled again.
-  KVARTS_DEVICE void release(int stages) {
+  KVARTS_DEVICE void release() {
     warp_barrier();
-    read_ = read_ + 1 == stages ? 0 : read_ + 1;
-    if (read_ == 0) phase_ ^= 1u;
+    turn_.stage = turn_.stage + 1 == stages ? 0 : turn_.stage + 1;
+    if (turn_.stage == 0) turn_.phase ^= 1u;
   }
 
  private:
   std::byte* data_;
   std::uint64_t* arrivals_;
-  std::int32_t fetched_;
-  std::int32_t read_;
-  std::uint32_t phase_;
+  ring_turn turn_;
 };
 
 }  // namespace kvarts::kernels

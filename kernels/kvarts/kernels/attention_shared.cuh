@@ -66,6 +66,9 @@ struct alignas(128) attention_shared {
   work_span<Shape> work;
   attention_piece piece;
   segment_work segment[segments];
+  head_planes key_planes;
+  head_planes value_planes;
+  std::int32_t const* table;  ///< the block table of both, or null
   std::int64_t unit_sums[attention_threads];
   std::uint64_t arrivals[attention_warps][most_stages];  ///< mbarriers of the rings
   ring_turn ring_turns[attention_warps];
@@ -135,13 +138,18 @@ KVARTS_DEVICE bool begin_piece(attention_arguments const& a, attention_shared<Sh
   if (thread_here() == 0) {
     shared.piece = shared.work.next(a);
     if (shared.piece.end > 0) {
-      cut_piece<Shape>(parts_of(a, shared.piece.sequence), shared.piece, shared.segment);
+      int const sequence = shared.piece.sequence;
+      cut_piece<Shape>(parts_of(a, sequence), shared.piece, shared.segment);
+      shared.key_planes = find_planes(a.keys, sequence, shared.piece.head);
+      shared.value_planes = find_planes(a.values, sequence, shared.piece.head);
+      shared.table = find_table(a.keys, sequence);
     }
   }
   block_barrier();
   attention_piece const& p = shared.piece;
   if (p.end == 0) return false;
   warp_transform const transform(a.transforms[p.sequence], Shape::key_dim);
+  KVARTS_NO_UNROLL
   for (int c = warp_here(); c < Shape::columns; c += attention_warps) {
     prepare_column<Shape>(a, p, transform, c, shared);
     for (int d = lane_here(); d < Shape::value_dim; d += warp_lanes) {

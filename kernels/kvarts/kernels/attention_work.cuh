@@ -25,7 +25,6 @@ struct attention_arguments {
   std::int32_t heads;
   std::int32_t shared;         ///< query heads a KV head
   std::int32_t column_groups;  ///< groups of 8 * Tiles columns of a KV head
-  std::int32_t stages;         ///< blocks of a warp under way
   std::int64_t const* lengths;
   bool const* frozen;
   transform_view const* transforms;

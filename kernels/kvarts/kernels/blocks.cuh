@@ -75,50 +75,67 @@ struct tile_place {
   int slot;
 };
 
+/// Where the planes of one head of one sequence begin, those of its pool where there are pages.
+struct head_planes {
+  std::byte const* codes;
+  std::byte const* scales;
+  std::byte const* zeros;
+};
+
+KVARTS_DEVICE head_planes find_planes(block_map const& m, int sequence, int head) {
+  std::int64_t const to =
+      m.batch.block_tables == nullptr ? sequence * m.batch.sequence_stride : std::int64_t{0};
+  auto const start = [&](plane_steps const& p) {
+    return m.data + to + p.offset + head * p.head_stride;
+  };
+  return {start(m.codes), start(m.scales), start(m.zeros)};
+}
+
+/// The block table of a sequence; null where there are no pages.
+KVARTS_DEVICE std::int32_t const* find_table(block_map const& m, int sequence) {
+  if (m.batch.block_tables == nullptr) return nullptr;
+  return m.batch.block_tables + sequence * m.batch.table_stride;
+}
+
+/// A token's page, and its position there; page 0 where there are none.
+struct paged_token {
+  std::uint32_t page;
+  std::uint32_t position;
+};
+
+KVARTS_DEVICE paged_token find_page(block_map const& m, std::int32_t const* table,
+                                    std::uint32_t token) {
+  if (table == nullptr) return {0, token};
+  std::uint32_t const index = token >> m.page_log2;
+  return {static_cast<std::uint32_t>(table[index]), token - index * m.page_tokens};
+}
+
+/// The tile of a token.
+KVARTS_DEVICE tile_place find_tile(block_map const& m, head_planes const& head, paged_token t) {
+  std::uint32_t const tile = t.position >> m.tile_log2;
+  auto const step = [&](plane_steps const& p) {
+    return static_cast<std::int64_t>(std::uint64_t{t.page} * p.page_stride +
+                                     std::uint64_t{tile} * p.tile_stride);
+  };
+  return {head.codes + step(m.codes), head.scales + step(m.scales), head.zeros + step(m.zeros),
+          static_cast<int>(t.position - tile * m.tile_tokens)};
+}
+
 /// The tiles of one head of one sequence.
 class head_tiles {
  public:
   KVARTS_DEVICE head_tiles(block_map const& m, int sequence, int head)
-      : m_(m),
-        codes_(start(m.codes, sequence, head)),
-        scales_(start(m.scales, sequence, head)),
-        zeros_(start(m.zeros, sequence, head)) {
-    if (m.batch.block_tables != nullptr) {
-      table_ = m.batch.block_tables + sequence * m.batch.table_stride;
-    }
-  }
+      : m_(m), planes_(find_planes(m, sequence, head)), table_(find_table(m, sequence)) {}
 
   /// The tile of a token.
   KVARTS_DEVICE tile_place find(std::int64_t token) const {
-    auto position = static_cast<std::uint32_t>(token);
-    std::uint32_t page = 0;
-    if (table_ != nullptr) {
-      page = static_cast<std::uint32_t>(table_[position >> m_.page_log2]);
-      position -= (position >> m_.page_log2) * m_.page_tokens;
-    }
-    std::uint32_t const tile = position >> m_.tile_log2;
-    auto const slot = static_cast<int>(position - tile * m_.tile_tokens);
-    return {codes_ + step(m_.codes, page, tile), scales_ + step(m_.scales, page, tile),
-            zeros_ + step(m_.zeros, page, tile), slot};
+    return find_tile(m_, planes_, find_page(m_, table_, static_cast<std::uint32_t>(token)));
   }
 
  private:
-  KVARTS_DEVICE std::byte const* start(plane_steps const& p, int sequence, int head) const {
-    std::int64_t const to =
-        m_.batch.block_tables == nullptr ? sequence * m_.batch.sequence_stride : std::int64_t{0};
-    return m_.data + to + p.offset + head * p.head_stride;
-  }
-  KVARTS_DEVICE static std::int64_t step(plane_steps const& p, std::uint32_t page,
-                                         std::uint32_t tile) {
-    return static_cast<std::int64_t>(std::uint64_t{page} * p.page_stride +
-                                     std::uint64_t{tile} * p.tile_stride);
-  }
-
   block_map const& m_;
-  std::byte const* codes_;
-  std::byte const* scales_;
-  std::byte const* zeros_;
-  std::int32_t const* table_ = nullptr;
+  head_planes planes_;
+  std::int32_t const* table_;
 };
 
 /// The tile of token `token` of a sequence.

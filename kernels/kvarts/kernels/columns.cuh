@@ -16,7 +16,9 @@ struct lane_place {
   int r;
 };
 
-KVARTS_DEVICE lane_place place_of(int lane) { return {lane / 4, lane % 4}; }
+KVARTS_DEVICE lane_place place_of(int lane) {
+  return {static_cast<int>(static_cast<unsigned>(lane) / 4), lane & 3};
+}
 KVARTS_DEVICE lane_place place_of_lane() { return place_of(lane_index()); }
 
 /// Sum over the four lanes of a column.

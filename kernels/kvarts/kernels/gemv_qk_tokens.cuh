@@ -32,12 +32,8 @@ gemv_qk_tokens_kernel(qk_arguments a) {
     queries.pack(columns, tile, tile.slot >> a.map.group_log2, a.values.lowest, lane);
     unrolled<Block / 16>([&](auto half) {
       float sums[Tiles][4];
-      unrolled<Tiles>([&](auto t) {
-        sums[t][0] = sums[t][2] = queries.start[t].low;
-        sums[t][1] = sums[t][3] = queries.start[t].high;
-      });
-      multiply_steps<Format, HeadDim, Tiles, half, 0, HeadDim / 16>(current, nullptr,
-                                                                    queries.operand, sums);
+      multiply_steps<Format, HeadDim, Tiles, half, 0, HeadDim / 16>(
+          current, nullptr, queries.operand, queries.start, sums);
       score_columns to[Tiles];
       unrolled<Tiles>([&](auto t) {
         to[t].find(a.queries, first_row, w.first_column + 8 * t, lane.r, a.map.batch.max_tokens,

@@ -9,7 +9,7 @@
 namespace kvarts::kernels {
 
 KVARTS_DEVICE int thread_here() { return kept_here(thread_index()); }
-KVARTS_DEVICE int lane_here() { return thread_here() % warp_lanes; }
-KVARTS_DEVICE int warp_here() { return thread_here() / warp_lanes; }
+KVARTS_DEVICE int lane_here() { return thread_here() & (warp_lanes - 1); }
+KVARTS_DEVICE int warp_here() { return static_cast<unsigned>(thread_here()) / warp_lanes; }
 
 }  // namespace kvarts::kernels

@@ -41,11 +41,11 @@ struct key_queries {
   }
 };
 
-/// Adds the products of a group of steps of 16 tokens to `sums`.
+/// `starts` of the columns plus the products of a group of steps, for 16 tokens.
 template <class Format, int HeadDim, int Tiles, int Half, int Begin, int Count>
 KVARTS_DEVICE void multiply_steps(std::uint32_t const* words, std::uint32_t const* table,
                                   query_operand<HeadDim> const (&queries)[Tiles],
-                                  float (&sums)[Tiles][4]) {
+                                  float_pair const (&starts)[Tiles], float (&sums)[Tiles][4]) {
   using fields = fields_of<Format>;
   unrolled<Count>([&](auto i) {
     constexpr int step = Begin + i;
@@ -57,7 +57,12 @@ KVARTS_DEVICE void multiply_steps(std::uint32_t const* words, std::uint32_t cons
       std::uint32_t const b[2] = {
           scaled_operand<fields::factor_log2(field)>(queries[t].words[step][0]),
           scaled_operand<fields::factor_log2(field + 1)>(queries[t].words[step][1])};
-      mma_f16(sums[t], a, b);
+      if constexpr (i == 0) {
+        float_pair const s = starts[t];
+        mma_f16(sums[t], a, b, {s.low, s.high, s.low, s.high});
+      } else {
+        mma_f16(sums[t], a, b);
+      }
     });
   });
 }
@@ -78,13 +83,13 @@ KVARTS_DEVICE void score_half(tile_place const& tile, std::uint32_t const* words
     constexpr int begin = group * queries::group_steps;
     constexpr int rest = HeadDim / 16 - begin;
     constexpr int count = rest < queries::group_steps ? rest : queries::group_steps;
-    float sums[Tiles][4];
+    float_pair starts[Tiles];
     unrolled<Tiles>([&](auto t) {
-      float_pair const s = Format::has_zero ? float_pair{0.0f, 0.0f} : q.start[t][group];
-      sums[t][0] = sums[t][2] = s.low;
-      sums[t][1] = sums[t][3] = s.high;
+      starts[t] = Format::has_zero ? float_pair{0.0f, 0.0f} : q.start[t][group];
     });
-    multiply_steps<Format, HeadDim, Tiles, Half, begin, count>(words, table, q.operand, sums);
+    float sums[Tiles][4];
+    multiply_steps<Format, HeadDim, Tiles, Half, begin, count>(words, table, q.operand, starts,
+                                                               sums);
     unrolled<2>([&](auto row) {
       group_values const v = values[row][group];
       unrolled<Tiles>([&](auto t) {

@@ -76,24 +76,31 @@ KVARTS_DEVICE std::uint32_t load_once_4(std::byte const* from) {
   return v;
 }
 
-/// d += a b for halfs, sums in float32.
-KVARTS_DEVICE void mma_f16(float (&d)[4], std::uint32_t const (&a)[4],
-                           std::uint32_t const (&b)[2]) {
+/// d = a b + c for halfs, sums in float32.
+KVARTS_DEVICE void mma_f16(float (&d)[4], std::uint32_t const (&a)[4], std::uint32_t const (&b)[2],
+                           float const (&c)[4]) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
   asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
-      "{%0,%1,%2,%3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(b[0]));
+      "{%7,%8,%9,%10};"
+      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(b[0]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
   asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
       "{%0,%1,%2,%3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[2]), "r"(a[3]), "r"(b[1]));
 #else
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+      "{%10,%11,%12,%13};"
+      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
+        "f"(c[2]), "f"(c[3]));
 #endif
+}
+/// d += a b.
+KVARTS_DEVICE void mma_f16(float (&d)[4], std::uint32_t const (&a)[4],
+                           std::uint32_t const (&b)[2]) {
+  float const c[4] = {d[0], d[1], d[2], d[3]};
+  mma_f16(d, a, b, c);
 }
 
 /// Transposes an 8 x 8 matrix of 16-bit values: lane 4 g + r has row g, columns 2r, 2r + 1.

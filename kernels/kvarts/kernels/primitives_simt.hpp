@@ -170,6 +170,12 @@ KVARTS_DEVICE void mma_f16(float (&d)[4], std::uint32_t const (&a)[4], std::uint
                            std::source_location at = std::source_location::current()) {
   simt::multiply(d, a, b, simt::product_of::halfs, at);
 }
+KVARTS_DEVICE void mma_f16(float (&d)[4], std::uint32_t const (&a)[4], std::uint32_t const (&b)[2],
+                           float const (&c)[4],
+                           std::source_location at = std::source_location::current()) {
+  std::copy(c, c + 4, d);
+  mma_f16(d, a, b, at);
+}
 KVARTS_DEVICE void mma_bf16(float (&d)[4], std::uint32_t const (&a)[4], std::uint32_t const (&b)[2],
                             std::source_location at = std::source_location::current()) {
   simt::multiply(d, a, b, simt::product_of::bfloat16s, at);

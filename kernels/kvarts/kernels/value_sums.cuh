@@ -48,11 +48,11 @@ struct value_sums {
     });
   }
 
-  /// `to` += codes of 16 channels times weights.
+  /// `to` = `from` plus codes of 16 channels times weights.
   template <int Step>
   KVARTS_DEVICE static void multiply(std::uint32_t const* codes, std::uint32_t const* table,
                                      std::uint32_t const (&weights)[Tiles][pairs],
-                                     float (&to)[Tiles][4]) {
+                                     float const (&from)[Tiles][4], float (&to)[Tiles][4]) {
     unrolled<pairs / 2>([&](auto j) {
       constexpr int field = Step * pairs + 2 * j;
       std::uint32_t a[4];
@@ -62,7 +62,11 @@ struct value_sums {
         std::uint32_t const b[2] = {
             scaled_operand<fields::factor_log2(field)>(weights[t][2 * j]),
             scaled_operand<fields::factor_log2(field + 1)>(weights[t][2 * j + 1])};
-        mma_f16(to[t], a, b);
+        if constexpr (j == 0) {
+          mma_f16(to[t], a, b, from[t]);
+        } else {
+          mma_f16(to[t], a, b);
+        }
       });
     });
   }
@@ -72,9 +76,9 @@ struct value_sums {
   KVARTS_DEVICE static void multiply_into(std::uint32_t const* codes, std::uint32_t const* table,
                                           std::uint32_t const (&weights)[Tiles][pairs],
                                           float (&all)[Tiles][steps][4]) {
-    float to[Tiles][4];
-    unrolled<Tiles>([&](auto t) { unrolled<4>([&](auto i) { to[t][i] = all[t][Step][i]; }); });
-    multiply<Step>(codes, table, weights, to);
+    float from[Tiles][4], to[Tiles][4];
+    unrolled<Tiles>([&](auto t) { unrolled<4>([&](auto i) { from[t][i] = all[t][Step][i]; }); });
+    multiply<Step>(codes, table, weights, from, to);
     unrolled<Tiles>([&](auto t) { unrolled<4>([&](auto i) { all[t][Step][i] = to[t][i]; }); });
   }
 
@@ -117,14 +121,15 @@ struct value_sums {
     float all[Tiles][4] = {};
     add_ones(weights, all);
     std::int64_t const first = static_cast<std::uint32_t>(g);
+    float start[Tiles][4];
+    unrolled<Tiles>([&](auto t) {
+      unrolled<4>([&](auto i) {
+        start[t][i] = Format::has_zero ? 0.0f : all[t][i] * (lowest * inverse_unit);
+      });
+    });
     unrolled<steps>([&](auto s) {
       float part[Tiles][4];
-      unrolled<Tiles>([&](auto t) {
-        unrolled<4>([&](auto i) {
-          part[t][i] = Format::has_zero ? 0.0f : all[t][i] * (lowest * inverse_unit);
-        });
-      });
-      multiply<s>(codes, nullptr, weights, part);
+      multiply<s>(codes, nullptr, weights, start, part);
       unrolled<2>([&](auto row) {
         group_values const v = load_group<Format>(tile, first + (16 * s + 8 * row), lowest);
         unrolled<Tiles>([&](auto t) {

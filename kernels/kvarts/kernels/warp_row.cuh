@@ -11,6 +11,7 @@
 #include <kvarts/transform.hpp>
 #include <kvarts/view.hpp>
 
+#include <bit>
 #include <cstdint>
 
 namespace kvarts::kernels {
@@ -129,7 +130,12 @@ class warp_transform {
   KVARTS_DEVICE void flip_signs(float (&x)[row_slots], int round) const {
     std::uint32_t const signs = signs_ >> (round * row_slots);
     KVARTS_UNROLL
-    for (int s = 0; s < row_slots; ++s) x[s] = (signs >> s & 1u) != 0 ? -x[s] : x[s];
+    for (int s = 0; s < row_slots; ++s) x[s] = negated_by(signs << (31 - s), x[s]);
+  }
+
+  /// -x where the highest bit of `sign` is set; no predicate, of which a lane has seven.
+  KVARTS_DEVICE static float negated_by(std::uint32_t sign, float x) {
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) ^ (sign & 0x80000000u));
   }
 
   /// (a, b) -> (a + b, a - b) at distances 1, 2, ... block / 2: across lanes below 32, in each lane
@@ -138,12 +144,13 @@ class warp_transform {
     KVARTS_UNROLL
     for (int distance = 1; distance < warp_lanes; distance *= 2) {
       if (distance >= block_) break;
-      bool const upper = (lane_ & distance) != 0;
+      std::uint32_t const upper = static_cast<std::uint32_t>(lane_)
+                                  << (31 - std::countr_zero(static_cast<unsigned>(distance)));
       KVARTS_UNROLL
       for (int s = 0; s < row_slots; ++s) {
         if (s * warp_lanes >= head_dim_) break;
         float const other = shuffle_xor(x[s], distance);
-        x[s] = detail::add(other, upper ? -x[s] : x[s]);
+        x[s] = detail::add(other, negated_by(upper, x[s]));
       }
     }
     KVARTS_UNROLL
