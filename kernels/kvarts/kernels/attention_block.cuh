@@ -112,16 +112,16 @@ KVARTS_DEVICE void attend(attention_arguments const& a, attention_shared<Shape>&
       keys.template multiply<Kind::sinks>(a, shared, w, block * Shape::block, lane, scores);
     }
     subtract_maximum(keys.lines, a.request.soft_cap, softmax, scores);
-    if (!whole) hide_tokens<Shape>(shared, w, block, lane, scores);
-    bool over = softmax.exceeds(scores);
     std::byte const* const staged_values = stages ? stage + block_ring<Shape>::key_bytes : nullptr;
     if constexpr (Kind::stages_values) {
       values.load_scales(staged_values, a.value_levels.lowest, lane.g);
-      if (!whole) {
-        values.hide_tokens(block * Shape::block, w, lane.g);
-      }
-      over = values.exceeds() || over;
     }
+    if (!whole) {
+      hide_tokens<Shape>(shared, w, block, lane, scores);
+      if constexpr (Kind::stages_values) values.hide_tokens(block * Shape::block, w, lane.g);
+    }
+    bool over = softmax.exceeds(scores);
+    if constexpr (Kind::stages_values) over |= values.exceeds();
     if (any_lane(over)) {
       softmax.raise(scores, [&](auto t, float_pair factors) { values.rescale(t, factors); });
       if constexpr (Kind::stages_values) values.fit();

@@ -201,7 +201,7 @@ class block_ring {
   KVARTS_DEVICE void release() {
     warp_barrier();
     turn_.stage = turn_.stage + 1 == stages ? 0 : turn_.stage + 1;
-    if (turn_.stage == 0) turn_.phase ^= 1u;
+    if (uses_bulk_copies() && turn_.stage == 0) turn_.phase ^= 1u;
   }
 
  private:

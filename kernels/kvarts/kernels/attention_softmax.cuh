@@ -26,10 +26,7 @@ struct score_line {
 
 /// Maximum over the eight lanes that share a lane's columns.
 KVARTS_DEVICE float rows_max(float v) {
-  unrolled<3>([&](auto i) {
-    float const other = shuffle_xor(v, 4 << i);
-    v = v > other ? v : other;
-  });
+  unrolled<3>([&](auto i) { v = larger(v, shuffle_xor(v, 4 << i)); });
   return v;
 }
 
@@ -51,11 +48,14 @@ struct online_softmax {
     unrolled<Tiles>([&](auto t) { threshold[t][0] = threshold[t][1] = no_score; });
   }
 
-  /// Differences to the maximum of `count` tokens in `scores`; true where one exceeds it too far.
+  /// True where a score exceeds its maximum too far, of which `differences` are to it.
   KVARTS_DEVICE bool exceeds(float const (&differences)[Halves][Tiles][4]) const {
     bool over = false;
-    unrolled<Tiles>([&](auto t) {
-      unrolled<2>([&](auto c) { over = over || largest<t, c>(differences) > threshold[t][c]; });
+    unrolled<Halves>([&](auto h) {
+      unrolled<Tiles>([&](auto t) {
+        // Without branches: each is one comparison.
+        unrolled<4>([&](auto i) { over |= differences[h][t][i] > threshold[t][i % 2]; });
+      });
     });
     return over;
   }
@@ -112,10 +112,7 @@ struct online_softmax {
   KVARTS_DEVICE static float largest(float const (&differences)[Halves][Tiles][4]) {
     float m = no_score;
     unrolled<Halves>([&](auto h) {
-      float const a = differences[h][Tile][Column];
-      float const b = differences[h][Tile][2 + Column];
-      float const both = a > b ? a : b;
-      m = both > m ? both : m;
+      m = larger(m, larger(differences[h][Tile][Column], differences[h][Tile][2 + Column]));
     });
     return m;
   }

@@ -73,7 +73,7 @@ struct coded_values {
   KVARTS_DEVICE bool exceeds() {
     bool over = false;
     if constexpr (scales_weights) {
-      for_each_scale([&](group_values const& v) { over = over || magnitude(v) > scale.inverse; });
+      for_each_scale([&](group_values const& v) { over |= magnitude(v.scale) > scale.inverse; });
     }
     return over;
   }
@@ -82,8 +82,7 @@ struct coded_values {
   KVARTS_DEVICE void fit() {
     if constexpr (!scales_weights) return;
     float most = 0.0f;
-    for_each_scale(
-        [&](group_values const& v) { most = magnitude(v) > most ? magnitude(v) : most; });
+    for_each_scale([&](group_values const& v) { most = larger(most, magnitude(v.scale)); });
     most = rows_max(most);
     if (!(most > scale.inverse)) return;
     power_scale const next = scale_to(most, -1);
@@ -164,10 +163,6 @@ struct coded_values {
 
  private:
   KVARTS_DEVICE float scale_of_sums() const { return scales_weights ? scale.inverse : 1.0f; }
-
-  KVARTS_DEVICE static float magnitude(group_values const& v) {
-    return v.scale < 0.0f ? -v.scale : v.scale;
-  }
 
   template <class F>
   KVARTS_DEVICE void for_each_scale(F&& f) {

@@ -43,9 +43,9 @@ struct block_map {
   plane_steps scales;
   plane_steps zeros;
   std::uint32_t page_log2;
-  std::uint32_t page_tokens;
+  std::uint32_t page_mask;  ///< tokens of a page - 1
   std::uint32_t tile_log2;
-  std::uint32_t tile_tokens;
+  std::uint32_t tile_mask;
   std::uint32_t group_log2;  ///< of groups along tokens
   cuda::batch batch;
 };
@@ -60,9 +60,9 @@ inline block_map map_of(std::byte const* data, layout const& m, cuda::batch cons
           plane_steps(m.scales),
           plane_steps(m.zeros),
           log2(page) % 32,
-          page,
+          page - 1,
           log2(tile),
-          tile,
+          tile - 1,
           log2(static_cast<std::uint32_t>(m.group)) % 32,
           b};
 }
@@ -107,7 +107,7 @@ KVARTS_DEVICE paged_token find_page(block_map const& m, std::int32_t const* tabl
                                     std::uint32_t token) {
   if (table == nullptr) return {0, token};
   std::uint32_t const index = token >> m.page_log2;
-  return {static_cast<std::uint32_t>(table[index]), token - index * m.page_tokens};
+  return {static_cast<std::uint32_t>(table[index]), token & m.page_mask};
 }
 
 /// The tile of a token.
@@ -118,7 +118,7 @@ KVARTS_DEVICE tile_place find_tile(block_map const& m, head_planes const& head, 
                                      std::uint64_t{tile} * p.tile_stride);
   };
   return {head.codes + step(m.codes), head.scales + step(m.scales), head.zeros + step(m.zeros),
-          static_cast<int>(t.position - tile * m.tile_tokens)};
+          static_cast<int>(t.position & m.tile_mask)};
 }
 
 /// The tiles of one head of one sequence.

@@ -29,10 +29,8 @@ KVARTS_DEVICE float column_sum(float value) {
 
 /// Largest of non-negative values over the four lanes of a column.
 KVARTS_DEVICE float column_max(float value) {
-  float const other = shuffle_xor(value, 1);
-  value = value > other ? value : other;
-  float const far = shuffle_xor(value, 2);
-  return value > far ? value : far;
+  value = larger(value, shuffle_xor(value, 1));
+  return larger(value, shuffle_xor(value, 2));
 }
 
 /// A value that all lanes of column g share, for the columns that the lane's sums belong to.

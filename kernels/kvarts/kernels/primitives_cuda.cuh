@@ -162,6 +162,9 @@ KVARTS_DEVICE std::uint32_t byte_permute(std::uint32_t low, std::uint32_t high,
   return __byte_perm(low, high, selectors);
 }
 
+KVARTS_DEVICE float magnitude(float x) { return fabsf(x); }
+/// The larger of two numbers.
+KVARTS_DEVICE float larger(float a, float b) { return fmaxf(a, b); }
 /// a b + c, rounded once.
 KVARTS_DEVICE float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 /// 2^x, 1 / x and log2(x) to about 2 ulp; results below the normal range are 0.

@@ -217,6 +217,8 @@ KVARTS_DEVICE std::uint32_t byte_permute(std::uint32_t low, std::uint32_t high,
   return v;
 }
 
+KVARTS_DEVICE float magnitude(float x) { return std::fabs(x); }
+KVARTS_DEVICE float larger(float a, float b) { return std::fmax(a, b); }
 KVARTS_DEVICE float fused(float a, float b, float c) { return std::fma(a, b, c); }
 KVARTS_DEVICE float exp2_approx(float x) {
   float const v = std::exp2(x);
