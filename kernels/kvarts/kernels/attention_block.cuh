@@ -80,11 +80,8 @@ KVARTS_DEVICE void attend(attention_arguments const& a, attention_shared<Shape>&
   constexpr bool stages = Kind::stages_keys || Kind::stages_values;
   block_ring<Shape> ring(rings, shared);
   constexpr int behind = block_ring<Shape>::stages - 1;
-  // Between the steps at which keys and values leave the windows a warp has a block or two: there
-  // the queries need not lie in registers beside rows of values.
-  constexpr bool mixed = Kind::stages_keys && !Kind::stages_values;
   typename Kind::keys keys;
-  if constexpr (!mixed) keys.load(a, shared, place_of(lane_here()));
+  if constexpr (!Kind::short_run) keys.load(a, shared, place_of(lane_here()));
   std::int32_t const first = w.first_block + warp_here();
   std::int32_t const end = w.end_block;
   auto const fetch = [&](std::int32_t block, int ahead) {
@@ -104,7 +101,7 @@ KVARTS_DEVICE void attend(attention_arguments const& a, attention_shared<Shape>&
     }
     lane_place const lane = place_of(lane_here());
     bool const whole = block >= w.first_whole && block < w.end_whole;
-    if constexpr (mixed) keys.load(a, shared, lane);
+    if constexpr (Kind::short_run) keys.load(a, shared, lane);
     float scores[halves][Shape::tiles][4];
     if constexpr (Kind::stages_keys) {
       keys.multiply(stage, tables.keys, a.key_levels.lowest, lane, scores);

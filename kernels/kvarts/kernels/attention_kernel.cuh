@@ -14,6 +14,9 @@ struct segment_kind {
   static constexpr bool stages_keys = Segment::keys_coded && !Shape::key_format::plain;
   static constexpr bool stages_values = Segment::values_coded && !Shape::value_format::plain;
   static constexpr bool sinks = Segment::sinks;
+  /// A warp has a block or two where windows take part: queries need not lie in registers beside
+  /// rows.
+  static constexpr bool short_run = !Segment::keys_coded || !Segment::values_coded;
   using keys =
       typename std::conditional_t<stages_keys, std::type_identity<coded_keys<Shape>>,
                                   std::type_identity<plain_keys<Shape, Segment::keys_coded>>>::type;
@@ -44,10 +47,19 @@ KVARTS_DEVICE void attend_segment(attention_arguments const& a, attention_shared
   }
 }
 
-/// Thread blocks that share a multiprocessor.
+/// Whether operands take more registers: scales that change with the channels of a token multiply
+/// them anew for each block (KIVI), and numbers in bfloat16 windows meet two bfloat16s each.
 template <class Shape>
-inline constexpr int attention_blocks =
-    Shape::tiles == 1 && Shape::key_dim <= 128 && Shape::value_dim <= 128 ? 4 : 2;
+inline constexpr bool large_operands = Shape::key_format::along == axis::token ||
+                                       Shape::value_format::along == axis::channel ||
+                                       std::is_same_v<typename Shape::window_type, bfloat16>;
+
+/// Thread blocks that share a multiprocessor: as many as leave the registers that a shape needs.
+template <class Shape>
+inline constexpr int attention_blocks = [] {
+  if (Shape::tiles > 1 || Shape::key_dim > 128 || Shape::value_dim > 128) return 2;
+  return large_operands<Shape> ? 3 : 4;
+}();
 
 template <class Shape>
 KVARTS_KERNEL(attention_threads, attention_blocks<Shape>)

@@ -37,6 +37,7 @@ struct coded_format {
 template <class Value>
 struct plain_format {
   static constexpr bool plain = true;
+  static constexpr axis along = axis::row;
   static constexpr int bits = 16;
   using value_type = Value;
 };
