@@ -104,7 +104,7 @@ KVARTS_DEVICE void attend(attention_arguments const& a, attention_shared<Shape>&
     if constexpr (Kind::short_run) keys.load(a, shared, lane);
     float scores[halves][Shape::tiles][4];
     if constexpr (Kind::stages_keys) {
-      keys.multiply(stage, tables.keys, a.key_levels.lowest, lane, scores);
+      keys.multiply(shared, stage, tables.keys, a.key_levels.lowest, lane, scores);
     } else {
       keys.template multiply<Kind::sinks>(a, shared, w, block * Shape::block, lane, scores);
     }

@@ -33,12 +33,14 @@ struct coded_keys {
   static constexpr int halves = Shape::block / 16;
   static constexpr int words = lane_words<format::bits, Shape::key_dim, Shape::block>;
 
+  static constexpr int groups = channel_parts<format, Shape::key_dim>;
+
   using queries_type = std::conditional_t<by_token, query_column<Shape::key_dim>[Shape::tiles],
                                           key_queries<format, Shape::key_dim, Shape::tiles>>;
   queries_type queries;
   score_line lines[Shape::tiles];
 
-  KVARTS_DEVICE void load(attention_arguments const& a, attention_shared<Shape> const& shared,
+  KVARTS_DEVICE void load(attention_arguments const& a, attention_shared<Shape>& shared,
                           lane_place lane) {
     float const* rows[Shape::tiles];
     unrolled<Shape::tiles>([&](auto t) { rows[t] = shared.folded[8 * t + lane.g]; });
@@ -46,6 +48,7 @@ struct coded_keys {
       unrolled<Shape::tiles>([&](auto t) { queries[t].load(rows[t], lane.r); });
     } else {
       queries.load(rows, a.key_levels.lowest, lane.r);
+      if constexpr (groups > 1) store_starts(shared, lane);
     }
     unrolled<Shape::tiles>([&](auto t) {
       float unscale = fields_of<format>::unit;
@@ -55,8 +58,9 @@ struct coded_keys {
   }
 
   /// Sums of a staged block, to be put through `lines`.
-  KVARTS_DEVICE void multiply(std::byte const* stage, std::uint32_t const* table, float lowest,
-                              lane_place lane, float (&scores)[halves][Shape::tiles][4]) const {
+  KVARTS_DEVICE void multiply(attention_shared<Shape> const& shared, std::byte const* stage,
+                              std::uint32_t const* table, float lowest, lane_place lane,
+                              float (&scores)[halves][Shape::tiles][4]) const {
     tile_place const tile = staged_tile<format, Shape::key_dim, Shape::block>(stage);
     std::uint32_t codes[words];
     load_staged_words(stage, lane, codes);
@@ -75,11 +79,29 @@ struct coded_keys {
         });
       });
     } else {
+      auto const start_of = [&](auto t, auto group) {
+        if constexpr (groups > 1) return shared.key_starts[warp_here()][t][group][lane.r];
+        return start_with(queries.start[t][group]);
+      };
       unrolled<halves>([&](auto h) {
-        score_half<format, Shape::key_dim, Shape::tiles, h>(tile, codes, table, queries, lowest,
-                                                            lane.g, scores[h]);
+        score_half<format, Shape::key_dim, Shape::tiles, h>(tile, codes, table, queries.operand,
+                                                            start_of, lowest, lane.g, scores[h]);
       });
     }
+  }
+
+ private:
+  /// Starts of many groups wait in shared memory, where the product takes them from as they are.
+  KVARTS_DEVICE void store_starts(attention_shared<Shape>& shared, lane_place lane) const {
+    warp_barrier();
+    if (lane.g == 0) {
+      unrolled<Shape::tiles>([&](auto t) {
+        unrolled<groups>([&](auto group) {
+          shared.key_starts[warp_here()][t][group][lane.r] = start_with(queries.start[t][group]);
+        });
+      });
+    }
+    warp_barrier();
   }
 };
 

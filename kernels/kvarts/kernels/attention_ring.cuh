@@ -5,75 +5,8 @@
 #pragma once
 
 #include <kvarts/kernels/attention_shared.cuh>
-#include <kvarts/kernels/columns.cuh>
 
 namespace kvarts::kernels {
-
-/// Bytes of one side's block: its codes, then the parameters of its tokens (or groups).
-template <class Format, int HeadDim, int Block>
-struct staged_block {
-  static constexpr int words = lane_words<Format::bits, HeadDim, Block>;
-  static constexpr int code_bytes = words * warp_lanes * 4;
-  static constexpr int parameters = Format::along == axis::row ? Block
-                                    : Format::along == axis::channel
-                                        ? Block * ((HeadDim + Format::group - 1) / Format::group)
-                                        : HeadDim;
-  static constexpr int scale_bytes = parameters * int{sizeof(typename Format::scale_type)};
-  static constexpr int zero_bytes = Format::has_zero ? parameters * 2 : 0;
-  static constexpr int bytes = code_bytes + scale_bytes + zero_bytes;
-  static_assert(bytes % 16 == 0);
-};
-
-template <class Value, int HeadDim, int Block>
-struct staged_block<plain_format<Value>, HeadDim, Block> {
-  static constexpr int bytes = 0;
-};
-
-/// Bytes of a block of both sides, a multiple of 128.
-template <class Shape>
-inline constexpr int stage_bytes =
-    (staged_block<typename Shape::key_format, Shape::key_dim, Shape::block>::bytes +
-     staged_block<typename Shape::value_format, Shape::value_dim, Shape::block>::bytes + 127) /
-    128 * 128;
-
-/// Copies a run of bytes into a stage: in bulk, by the one lane that calls this, where there is an
-/// mbarrier, else 16 bytes a lane.
-template <int Bytes>
-KVARTS_DEVICE void copy_run(std::byte* to, std::byte const* from, std::uint64_t* arrival,
-                            int lane) {
-  if (arrival != nullptr) {
-    bulk_copy(to, from, Bytes, arrival);
-    return;
-  }
-  constexpr int at_once = warp_lanes * 16;
-  std::byte* const own_to = to + lane * 16;
-  std::byte const* const own_from = from + static_cast<std::uint32_t>(lane * 16);
-  unrolled<(Bytes + at_once - 1) / at_once>([&](auto i) {
-    constexpr int at = i * at_once;
-    if (at + at_once <= Bytes || lane * 16 < Bytes - at) {
-      copy_async_16(own_to + at, own_from + at);
-    }
-  });
-}
-
-/// Copies codes and parameters of a block.
-template <class Format, int HeadDim, int Block>
-KVARTS_DEVICE void copy_block(std::byte* to, std::uint64_t* arrival, tile_place const& tile,
-                              std::uint32_t group_log2, int lane) {
-  using staged = staged_block<Format, HeadDim, Block>;
-  auto const slot = static_cast<std::uint32_t>(tile.slot);
-  copy_run<staged::code_bytes>(to, tile.codes + std::uint64_t{slot / Block} * staged::code_bytes,
-                               arrival, lane);
-  std::uint32_t const first = Format::along == axis::token ? (slot >> group_log2) * HeadDim
-                                                           : slot * (staged::parameters / Block);
-  constexpr std::uint64_t scale_size = sizeof(typename Format::scale_type);
-  copy_run<staged::scale_bytes>(to + staged::code_bytes, tile.scales + first * scale_size, arrival,
-                                lane);
-  if constexpr (Format::has_zero) {
-    copy_run<staged::zero_bytes>(to + staged::code_bytes + staged::scale_bytes,
-                                 tile.zeros + std::uint64_t{first} * 2, arrival, lane);
-  }
-}
 
 /// A staged block as a tile that begins with it.
 template <class Format, int HeadDim, int Block>
@@ -128,9 +61,10 @@ class block_ring {
   using key_format = typename Shape::key_format;
   using value_format = typename Shape::value_format;
   static constexpr int stages = ring_stages<Shape>;
-  static constexpr int key_bytes = staged_block<key_format, Shape::key_dim, Shape::block>::bytes;
-  static constexpr int value_bytes =
-      staged_block<value_format, Shape::value_dim, Shape::block>::bytes;
+  using keys = staged_block<key_format, Shape::key_dim, Shape::block>;
+  using values = staged_block<value_format, Shape::value_dim, Shape::block>;
+  static constexpr int key_bytes = keys::bytes;
+  static constexpr int value_bytes = values::bytes;
 
   /// All warps call this once, before a barrier.
   KVARTS_DEVICE static void prepare(attention_shared<Shape>& shared) {
@@ -161,26 +95,15 @@ class block_ring {
   template <bool Keys, bool Values>
   KVARTS_DEVICE void fetch(attention_arguments const& a, attention_shared<Shape> const& shared,
                            std::int32_t block, int ahead, bool exists) {
-    int const lane = lane_here();
-    if (exists && (!uses_bulk_copies() || lane == 0)) {
+    if (exists) {
       int const next = turn_.stage + ahead;
       int const stage = next < stages ? next : next - stages;
       std::byte* const to = data_ + stage * stage_bytes<Shape>;
-      std::uint64_t* const arrival = uses_bulk_copies() ? arrivals_ + stage : nullptr;
-      if (arrival != nullptr) {
-        constexpr int bytes = (Keys ? key_bytes : 0) + (Values ? value_bytes : 0);
-        mbarrier_expect_bytes(arrival, static_cast<std::uint32_t>(bytes));
-      }
-      paged_token const token =
-          find_page(a.keys, shared.table, static_cast<std::uint32_t>(block) * Shape::block);
-      if constexpr (Keys) {
-        copy_block<key_format, Shape::key_dim, Shape::block>(
-            to, arrival, find_tile(a.keys, shared.key_planes, token), a.keys.group_log2, lane);
-      }
-      if constexpr (Values) {
-        copy_block<value_format, Shape::value_dim, Shape::block>(
-            to + key_bytes, arrival, find_tile(a.values, shared.value_planes, token),
-            a.values.group_log2, lane);
+      auto const first = static_cast<std::uint32_t>(block) * Shape::block;
+      if (uses_bulk_copies()) {
+        copy_planes<Keys, Values>(to, arrivals_ + stage, a, shared, first);
+      } else {
+        copy_tiles<Keys, Values>(to, a, shared, first);
       }
     }
     if (!uses_bulk_copies()) commit_copies();
@@ -205,6 +128,38 @@ class block_ring {
   }
 
  private:
+  template <bool Keys, bool Values>
+  KVARTS_DEVICE static void copy_planes(std::byte* to, std::uint64_t* arrival,
+                                        attention_arguments const& a,
+                                        attention_shared<Shape> const& shared,
+                                        std::uint32_t first_token) {
+    constexpr int begin = Keys ? 0 : keys::planes;
+    constexpr int end = keys::planes + (Values ? values::planes : 0);
+    constexpr int bytes = (Keys ? key_bytes : 0) + (Values ? value_bytes : 0);
+    int const lane = lane_here();
+    if (lane >= end - begin) return;
+    if (lane == 0) mbarrier_expect_bytes(arrival, std::uint32_t{bytes});
+    copy_in_bulk(to, shared.planes[begin + lane], find_page(a.keys, shared.table, first_token),
+                 arrival);
+  }
+
+  template <bool Keys, bool Values>
+  KVARTS_DEVICE static void copy_tiles(std::byte* to, attention_arguments const& a,
+                                       attention_shared<Shape> const& shared,
+                                       std::uint32_t first_token) {
+    int const lane = lane_here();
+    paged_token const token = find_page(a.keys, shared.table, first_token);
+    if constexpr (Keys) {
+      copy_block<key_format, Shape::key_dim, Shape::block>(
+          to, find_tile(a.keys, shared.key_planes, token), a.keys.group_log2, lane);
+    }
+    if constexpr (Values) {
+      copy_block<value_format, Shape::value_dim, Shape::block>(
+          to + key_bytes, find_tile(a.values, shared.value_planes, token), a.values.group_log2,
+          lane);
+    }
+  }
+
   std::byte* data_;
   std::uint64_t* arrivals_;
   ring_turn turn_;

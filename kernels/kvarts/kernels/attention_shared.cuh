@@ -4,7 +4,8 @@
 /// codes.
 #pragma once
 
-#include <kvarts/kernels/attention_work.cuh>
+#include <kvarts/kernels/attention_copies.cuh>
+#include <kvarts/kernels/columns.cuh>
 #include <kvarts/kernels/fields.cuh>
 #include <kvarts/kernels/here.cuh>
 #include <kvarts/kernels/warp_row.cuh>
@@ -59,6 +60,8 @@ struct alignas(128) attention_shared {
   float plain[Shape::columns][Shape::key_dim];
   float coded_sums[Shape::columns][Shape::value_dim];
   float plain_sums[Shape::columns][Shape::value_dim];
+  sums_start key_starts[attention_warps][Shape::tiles]
+                       [channel_parts<typename Shape::key_format, Shape::key_dim>][4];
   float bias[Shape::columns];  ///< of scores of coded keys, before the scale
   float maximum[Shape::columns];
   float sum[Shape::columns];
@@ -68,6 +71,7 @@ struct alignas(128) attention_shared {
   segment_work segment[segments];
   head_planes key_planes;
   head_planes value_planes;
+  copy_plane planes[6];       ///< of keys, then of values, for copies in bulk
   std::int32_t const* table;  ///< the block table of both, or null
   std::int64_t unit_sums[attention_threads];
   std::uint64_t arrivals[attention_warps][most_stages];  ///< mbarriers of the rings
@@ -143,6 +147,13 @@ KVARTS_DEVICE bool begin_piece(attention_arguments const& a, attention_shared<Sh
       shared.key_planes = find_planes(a.keys, sequence, shared.piece.head);
       shared.value_planes = find_planes(a.values, sequence, shared.piece.head);
       shared.table = find_table(a.keys, sequence);
+      if (uses_bulk_copies()) {
+        using keys = staged_block<typename Shape::key_format, Shape::key_dim, Shape::block>;
+        describe_planes<typename Shape::key_format, Shape::key_dim, Shape::block>(
+            a.keys, shared.key_planes, 0, shared.planes);
+        describe_planes<typename Shape::value_format, Shape::value_dim, Shape::block>(
+            a.values, shared.value_planes, keys::bytes, shared.planes + keys::planes);
+      }
     }
   }
   block_barrier();

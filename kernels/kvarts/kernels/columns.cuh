@@ -21,6 +21,15 @@ KVARTS_DEVICE lane_place place_of(int lane) {
 }
 KVARTS_DEVICE lane_place place_of_lane() { return place_of(lane_index()); }
 
+/// What a lane's sums begin with: its two columns in both of its rows.
+struct alignas(16) sums_start {
+  float values[4];
+};
+
+KVARTS_DEVICE sums_start start_with(float_pair columns) {
+  return {{columns.low, columns.high, columns.low, columns.high}};
+}
+
 /// Sum over the four lanes of a column.
 KVARTS_DEVICE float column_sum(float value) {
   value += shuffle_xor(value, 1);

@@ -8,6 +8,7 @@
 #include <kvarts/fragment.hpp>
 #include <kvarts/quantizer.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 namespace kvarts::kernels {
@@ -38,6 +39,7 @@ template <class Value>
 struct plain_format {
   static constexpr bool plain = true;
   static constexpr axis along = axis::row;
+  static constexpr int group = 0;
   static constexpr int bits = 16;
   using value_type = Value;
 };
@@ -55,6 +57,13 @@ inline constexpr levels levels_of = [] {
   } else {
     return Quantizer::has_zero ? levels::zero : levels::uniform;
   }
+}();
+
+/// Parts of a token's channels that have a scale each: groups, or all.
+template <class Format, int HeadDim>
+inline constexpr int channel_parts = [] {
+  if constexpr (Format::along != axis::channel) return 1;
+  return (HeadDim + Format::group - 1) / std::max(Format::group, 1);
 }();
 
 /// The format of a codec; `Group` where its groups lie along channels.

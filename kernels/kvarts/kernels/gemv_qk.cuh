@@ -108,8 +108,10 @@ gemv_qk_kernel(qk_arguments a) {
     if (ahead && block + w.stride < w.end) next = load(block + w.stride, next_words);
     unrolled<Block / 16>([&](auto half) {
       float scores[Tiles][4];
-      score_half<Format, HeadDim, Tiles, half>(tile, current, table, queries.keys, a.values.lowest,
-                                               lane.g, scores);
+      score_half<Format, HeadDim, Tiles, half>(
+          tile, current, table, queries.keys.operand,
+          [&](auto t, auto group) { return start_with(queries.keys.start[t][group]); },
+          a.values.lowest, lane.g, scores);
       store_half(queries.columns, w.span, std::int64_t{block} * Block + 16 * half + lane.g, scores);
     });
     if (!ahead && block + w.stride < w.end) next = load(block + w.stride, next_words);

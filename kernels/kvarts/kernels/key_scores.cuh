@@ -45,7 +45,7 @@ struct key_queries {
 template <class Format, int HeadDim, int Tiles, int Half, int Begin, int Count>
 KVARTS_DEVICE void multiply_steps(std::uint32_t const* words, std::uint32_t const* table,
                                   query_operand<HeadDim> const (&queries)[Tiles],
-                                  float_pair const (&starts)[Tiles], float (&sums)[Tiles][4]) {
+                                  sums_start const (&starts)[Tiles], float (&sums)[Tiles][4]) {
   using fields = fields_of<Format>;
   unrolled<Count>([&](auto i) {
     constexpr int step = Begin + i;
@@ -58,8 +58,7 @@ KVARTS_DEVICE void multiply_steps(std::uint32_t const* words, std::uint32_t cons
           scaled_operand<fields::factor_log2(field)>(queries[t].words[step][0]),
           scaled_operand<fields::factor_log2(field + 1)>(queries[t].words[step][1])};
       if constexpr (i == 0) {
-        float_pair const s = starts[t];
-        mma_f16(sums[t], a, b, {s.low, s.high, s.low, s.high});
+        mma_f16(sums[t], a, b, starts[t].values);
       } else {
         mma_f16(sums[t], a, b);
       }
@@ -67,12 +66,13 @@ KVARTS_DEVICE void multiply_steps(std::uint32_t const* words, std::uint32_t cons
   });
 }
 
-/// Scores of 16 tokens, in the fields' units; the key's scale is in them.
-template <class Format, int HeadDim, int Tiles, int Half>
+/// Scores of 16 tokens, in the fields' units; the key's scale is in them. `start_of(tile, group)`
+/// is the start of the queries' sums.
+template <class Format, int HeadDim, int Tiles, int Half, class StartOf>
 KVARTS_DEVICE void score_half(tile_place const& tile, std::uint32_t const* words,
                               std::uint32_t const* table,
-                              key_queries<Format, HeadDim, Tiles> const& q, float lowest, int g,
-                              float (&scores)[Tiles][4]) {
+                              query_operand<HeadDim> const (&operand)[Tiles], StartOf&& start_of,
+                              float lowest, int g, float (&scores)[Tiles][4]) {
   using queries = key_queries<Format, HeadDim, Tiles>;
   auto const slot = static_cast<std::uint32_t>(tile.slot + 16 * Half + g);
   group_values values[2][queries::groups];
@@ -83,13 +83,11 @@ KVARTS_DEVICE void score_half(tile_place const& tile, std::uint32_t const* words
     constexpr int begin = group * queries::group_steps;
     constexpr int rest = HeadDim / 16 - begin;
     constexpr int count = rest < queries::group_steps ? rest : queries::group_steps;
-    float_pair starts[Tiles];
-    unrolled<Tiles>([&](auto t) {
-      starts[t] = Format::has_zero ? float_pair{0.0f, 0.0f} : q.start[t][group];
-    });
+    sums_start starts[Tiles];
+    unrolled<Tiles>(
+        [&](auto t) { starts[t] = Format::has_zero ? sums_start{} : start_of(t, group); });
     float sums[Tiles][4];
-    multiply_steps<Format, HeadDim, Tiles, Half, begin, count>(words, table, q.operand, starts,
-                                                               sums);
+    multiply_steps<Format, HeadDim, Tiles, Half, begin, count>(words, table, operand, starts, sums);
     unrolled<2>([&](auto row) {
       group_values const v = values[row][group];
       unrolled<Tiles>([&](auto t) {
@@ -97,8 +95,7 @@ KVARTS_DEVICE void score_half(tile_place const& tile, std::uint32_t const* words
           constexpr int at = 2 * row + column;
           float total = sums[t][at] * v.scale;
           if constexpr (Format::has_zero) {
-            float_pair const s = q.start[t][group];
-            total = fused(v.zero, column == 0 ? s.low : s.high, total);
+            total = fused(v.zero, start_of(t, group).values[column], total);
           }
           scores[t][at] = group == 0 ? total : scores[t][at] + total;
         });
@@ -112,7 +109,7 @@ template <class Format, int HeadDim, int Tiles>
 struct scaled_queries {
   using fields = fields_of<Format>;
   query_operand<HeadDim> operand[Tiles];
-  float_pair start[Tiles];
+  sums_start start[Tiles];
 
   KVARTS_DEVICE void pack(query_column<HeadDim> const (&columns)[Tiles], tile_place const& tile,
                           std::int64_t group, float lowest, lane_place lane) {
@@ -135,10 +132,10 @@ struct scaled_queries {
       if constexpr (Format::has_zero) {
         // Sums are multiplied by unit and by the column's scale at the end; take that back.
         float const sum = column_sum(zeros[t]) * inverse_power(operand[t].unscale);
-        start[t] = sums_columns(sum * per_unit, lane.r);
+        start[t] = start_with(sums_columns(sum * per_unit, lane.r));
       } else {
         float const sum = operand[t].template sum<0, HeadDim / 16>();
-        start[t] = sums_columns(sum * (lowest * per_unit), lane.r);
+        start[t] = start_with(sums_columns(sum * (lowest * per_unit), lane.r));
       }
     });
   }

@@ -35,6 +35,7 @@ struct float_pair {
 }  // namespace kvarts::kernels
 
 #if defined(__CUDACC__)
+#include <kvarts/kernels/copies_cuda.cuh>
 #include <kvarts/kernels/primitives_cuda.cuh>
 #else
 #include <kvarts/kernels/primitives_simt.hpp>

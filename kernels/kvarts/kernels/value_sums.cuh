@@ -16,8 +16,7 @@ struct value_sums {
   static constexpr int steps = HeadDim / 16;
   static constexpr int pairs = Block / 8;
   static constexpr int words = lane_words<Format::bits, HeadDim, Block>;
-  static constexpr int groups =
-      Format::along == axis::channel ? (HeadDim + Format::group - 1) / Format::group : 1;
+  static constexpr int groups = channel_parts<Format, HeadDim>;
   static constexpr float inverse_unit = 1.0f / fields::unit;
 
   float sums[Tiles][steps][4] = {};
