@@ -25,13 +25,18 @@ endif()
 enable_language(CUDA)
 find_package(CUDAToolkit REQUIRED)
 
-# Encode and decode of one codec is always there: a bounded build compiles each launch, too.
+# Encode and decode of one codec, and attention of one family, are always there: a bounded build
+# compiles each launch, too.
 file(GLOB sources CONFIGURE_DEPENDS kernels/instances/*.cu)
 file(GLOB codes CONFIGURE_DEPENDS kernels/instances/codes/*.cu)
 if(NOT KVARTS_CUDA_CODES)
   set(codes kernels/instances/codes/midrise3.cu)
 endif()
-add_library(kvarts_cuda STATIC ${sources} ${codes})
+file(GLOB attention CONFIGURE_DEPENDS kernels/instances/attention/*.cu)
+if(NOT KVARTS_CUDA_ATTENTION)
+  set(attention kernels/instances/attention/midrise3.cu)
+endif()
+add_library(kvarts_cuda STATIC ${sources} ${codes} ${attention})
 add_library(kvarts::cuda ALIAS kvarts_cuda)
 set_target_properties(
   kvarts_cuda
@@ -47,7 +52,7 @@ target_link_libraries(
 # A register that is spilled, or an array in local memory, is a fault of a kernel.
 target_compile_options(kvarts_cuda PRIVATE "-Xptxas=-warn-spills,-warn-lmem-usage"
                                            $<$<BOOL:${KVARTS_WERROR}>:-Werror=all-warnings>)
-foreach(shape IN ITEMS HEAD_DIMS BLOCKS CHANNEL_GROUPS)
-  list(JOIN KVARTS_CUDA_${shape} "\\," numbers) # nvcc splits a value at plain commas
-  target_compile_definitions(kvarts_cuda PRIVATE KVARTS_${shape}=${numbers})
+foreach(shape IN ITEMS HEAD_DIMS BLOCKS CHANNEL_GROUPS COLUMN_TILES WINDOW_TYPES)
+  list(JOIN KVARTS_CUDA_${shape} "\\," values) # nvcc splits a value at plain commas
+  target_compile_definitions(kvarts_cuda PRIVATE KVARTS_${shape}=${values})
 endforeach()

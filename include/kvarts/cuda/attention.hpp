@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The launch of decode attention over codes and 16-bit windows. Its definition is in
-/// `kvarts/kernels/attention.cuh`, for sources that nvcc compiles; `kvarts::cuda` holds no instances
-/// of it yet.
+/// The launch of decode attention over codes and 16-bit windows. Declared for plain C++:
+/// `kvarts::cuda` holds instances for the presets; for other pairs of codecs include
+/// `kvarts/kernels/attention.cuh` in a source that nvcc compiles.
 #pragma once
 
 #include <kvarts/cache_view.hpp>

@@ -12,12 +12,11 @@ template struct code_instances<linear, row_codec<midrise<2>>, row_codec<midrise<
                                identity<half>, identity<bfloat16>>;
 template struct code_instances<keys, row_codec<midrise<2>>, row_codec<midrise<4>>,
                                row_codec<midrise<8>>, row_codec<int8_head>>;
-template struct code_instances<values, row_codec<midrise<2>>, row_codec<midrise<3>>,
-                               row_codec<midrise<4>>, row_codec<midrise<8>>, row_codec<int8_head>>;
+template struct code_instances<values, row_codec<midrise<2>>, row_codec<midrise<4>>,
+                               row_codec<midrise<8>>, row_codec<int8_head>>;
 template struct repack_instances<keys, row_codec<midrise<2>>, row_codec<midrise<4>>,
                                  row_codec<midrise<8>>, row_codec<int8_head>>;
-template struct repack_instances<values, row_codec<midrise<2>>, row_codec<midrise<3>>,
-                                 row_codec<midrise<4>>, row_codec<midrise<8>>,
-                                 row_codec<int8_head>>;
+template struct repack_instances<values, row_codec<midrise<2>>, row_codec<midrise<4>>,
+                                 row_codec<midrise<8>>, row_codec<int8_head>>;
 
 }  // namespace kvarts::kernels
