@@ -2,8 +2,7 @@
 // The attention that `kvarts::cuda` has compiled, on a device: presets, GQA, batches, queries of
 // all kinds, and graphs that replay while sequences grow.
 #include "attention_on_device.hpp"
-
-#include <kvarts/scheme.hpp>
+#include "support/cuda/compiled_presets.hpp"
 
 namespace {
 
@@ -12,12 +11,6 @@ using namespace kvarts::test;
 
 using k3 = row_codec<midrise<3>>;
 using v2 = row_codec<midrise<2>>;
-
-#if KVARTS_CUDA_ATTENTION
-auto const& compiled = presets;
-#else
-constexpr std::tuple compiled{preset::k3v3, preset::k3v2, preset::k2v2};
-#endif
 
 template <class Preset>
 void check_preset(Preset const& preset, std::uint64_t seed) {
@@ -36,7 +29,7 @@ void check_preset(Preset const& preset, std::uint64_t seed) {
 TEST_CASE("attention of presets is that of the decoded rows") {
   std::uint64_t const seed = test_seed();
   CAPTURE(seed);
-  std::apply([&](auto const&... preset) { (check_preset(preset, seed), ...); }, compiled);
+  std::apply([&](auto const&... preset) { (check_preset(preset, seed), ...); }, attention_presets);
 }
 
 TEST_CASE("all kinds of queries") {
