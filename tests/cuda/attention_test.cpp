@@ -32,7 +32,7 @@ TEST_CASE("attention of presets is that of the decoded rows") {
   std::apply([&](auto const&... preset) { (check_preset(preset, seed), ...); }, attention_presets);
 }
 
-TEST_CASE("all kinds of queries") {
+TEST_CASE("all kinds of queries", "[small]") {
   std::uint64_t const seed = test_seed();
   CAPTURE(seed);
   check_on_device<k3, v2>({.lengths = {300, 141}, .query_tokens = 8}, seed);
