@@ -24,10 +24,12 @@ BUILD = Path("build/sass")
 def arguments():
     parser = argparse.ArgumentParser(
         prog="cmake/dev.sh sass",
-        description="Compiles the kernels for sm_80 and sm_90 and counts their instructions: those"
-                    " on the common way around the main loop; `rare` are those that a branch skips."
+        description="Compiles the kernels and counts their instructions: those on the common way"
+                    " around the main loop; `rare` are those that a branch skips."
                     " Fails when a kernel spills or uses local memory.")
     parser.add_argument("sources", nargs="*", type=Path, help="default: all of kernels/instances")
+    parser.add_argument("--arch", action="append", help="as sm_120, more than once for more;"
+                        " default: sm_80 and sm_90")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all that was counted")
     parser.add_argument("--check", metavar="FILE", help="fail on a broken budget, as those in"
                         " bench/budgets.json")
@@ -69,7 +71,7 @@ def kernels_of(cubin, ptxas_output, arch, nvdisasm):
     return result
 
 
-def all_kernels(sources, flags):
+def all_kernels(sources, architectures, flags):
     BUILD.mkdir(parents=True, exist_ok=True)
     nvcc, nvdisasm = toolchain.nvcc(BUILD), toolchain.nvdisasm(BUILD)
     changed = cubins.newest_header()
@@ -79,7 +81,7 @@ def all_kernels(sources, flags):
         cubin, said = cubins.compile_to_cubin(nvcc, source, arch, BUILD, changed, flags)
         return kernels_of(cubin, said, arch, nvdisasm)
 
-    jobs = [(source, arch) for source in sources for arch in ARCHITECTURES]
+    jobs = [(source, arch) for source in sources for arch in architectures]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         # A kernel that more than one source holds counts once.
         kernels = {(kernel["kind"], kernel["name"], kernel["arch"]): kernel
@@ -139,7 +141,7 @@ def main():
     sources = options.sources or sorted(Path("kernels/instances").rglob("*.cu"))
     if not sources:
         sys.exit("sass: there is no .cu in kernels/instances")
-    kernels = all_kernels(sources, definitions(options.defines))
+    kernels = all_kernels(sources, options.arch or ARCHITECTURES, definitions(options.defines))
     if not kernels:
         sys.exit("sass: no kernel was compiled")
     print_table(kernels)

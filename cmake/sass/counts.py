@@ -26,7 +26,7 @@ _COUNTED = {  # field -> first words of the instructions that it counts
 }
 _WIDTHS = {"128": 128, "64": 64, "U16": 16, "S16": 16, "U8": 8, "S8": 8}
 _LOADS = {"global_loads": "LDG", "async_copies": "LDGSTS", "shared_loads": "LDS"}
-_READS_CODES = {"attention", "gemv_qk", "gemv_pv", "decode", "repack"}
+_READS_CODES = {"gemv_qk", "gemv_pv", "decode", "repack"}
 
 
 def width(instruction):
@@ -40,6 +40,11 @@ def is_global_load(instruction):
 
 def is_mma(instruction):
     return instruction.base in _COUNTED["mma"]
+
+
+def is_copy(instruction):
+    """Whether it copies from global to shared memory: 16 bytes a lane, or in bulk."""
+    return instruction.base in ("LDGSTS", "UBLKCP") and not instruction.never_runs
 
 
 def code_loads(code):
@@ -63,6 +68,7 @@ def count(code):
     fields["calls"] = sum(x.calls for x in running)
     # A division is a reciprocal, a few products and a call for the awkward cases.
     fields["rcp"] = sum(x.op.startswith("MUFU.RCP") for x in running)
+    fields["ex2"] = sum(x.op.startswith("MUFU.EX2") for x in running)
     for field, base in _LOADS.items():
         widths = Counter(width(x) for x in running if x.base == base)
         fields[field] = {str(bits): widths[bits] for bits in sorted(widths, reverse=True)}
@@ -83,9 +89,14 @@ class MainLoop:
                                        for x in graph.blocks[b]) for a in inner)
 
     def rank(self):
-        """Decoding beats reading: a loop over 16-bit tokens reads more and decodes nothing."""
-        operations = count(self.code)["integer_ops"] if any(map(is_mma, self.code)) else 0
-        return operations, sum(map(width, code_loads(self.code))), len(self.code)
+        """Decoding beats reading: a loop over 16-bit tokens reads more and decodes nothing.
+        Attention has a loop for each way in which keys and values are stored: codes are copied, or
+        looked up in block tables, whose numbers have 32 bits."""
+        reads = sum(map(width, code_loads(self.code))), len(self.code)
+        if not any(map(is_mma, self.code)):
+            return 0, 0, 0, *reads
+        tables = sum(x.base in ("LDG", "LD") and width(x) == 32 for x in self.everything)
+        return sum(map(is_copy, self.code)), tables, count(self.code)["integer_ops"], *reads
 
 
 def _is_work(instruction):
@@ -99,7 +110,8 @@ def _worth(code):
     a branch can skip it, as the load for the next round; else the shortest way is the common."""
     counted = count(code)
     decodes = 0 < counted["mma"] <= counted["integer_ops"]
-    return int(decodes), int(any(map(_is_work, code))), -len(code)
+    bulk = any(x.base == "UBLKCP" for x in code)
+    return int(decodes), any(map(_is_work, code)) + bulk, -len(code)
 
 
 def main_loop(function):
@@ -136,31 +148,52 @@ def fields(function, named):
     }
     result["inner_loops"] = main.inner_loops if main else 0
     result |= count(code)
-    return result | _per_code(code, result, named)
+    blank = dict.fromkeys(("codes_per_iteration", "tokens_per_iteration", "integer_ops_per_code",
+                           "instructions_per_token", "movm_per_tile", "f2fp_per_tile",
+                           "narrow_code_bytes"))
+    read = _read_by_attention if named["kind"] == "attention" else _read_by_loads
+    return result | (blank | _per_code(result, named, *read(code, named)) if main else blank)
 
 
-def _per_code(code, counted, named):
-    result = dict.fromkeys(("codes_per_iteration", "tokens_per_iteration", "integer_ops_per_code",
-                            "instructions_per_token", "movm_per_tile", "f2fp_per_tile",
-                            "narrow_code_bytes"))
+def _read_by_loads(code, named):
+    """(tokens, codes, bytes of codes in narrow loads beyond the tails) of once around a loop whose
+    loads bring codes to registers; zeros where it loads none or they are not known."""
     loads = code_loads(code)
     planes = [named[key] for key in ("k_bits", "v_bits") if key in named]
     head_dim = named.get("head_dim")
     if named["kind"] not in _READS_CODES or not (loads and planes and head_dim):
-        return result
+        return 0, 0, 0
     block = named.get("tile", TILE)
     parts = [lane_bytes(bits, block * head_dim // LANES) for bits in planes]
     tokens = block * sum(map(width, loads)) / 8 / sum(parts)
-    codes = tokens * head_dim * len(planes)
     tail = sum(part % 16 for part in parts)
     narrow = sum(width(x) // 8 for x in loads if width(x) < 128)
+    return tokens, tokens * head_dim * len(planes), max(0, narrow - tail * tokens / block)
+
+
+def _read_by_attention(code, named):
+    """The same for attention, whose weights are one exponential for each token and column, and
+    whose codes come through shared memory or, of 16 bits, do not."""
+    running = [x for x in code if not x.never_runs]
+    tokens = count(running)["ex2"] * LANES / named["gqa"]
+    sides = (named["k_bits"], named["head_dim"]), (named["v_bits"], named["value_dim"])
+    parts = [lane_bytes(bits, named["tile"] * dim // LANES) for bits, dim in sides]
+    wide = 16 * sum(x.base in ("LDS", "LDG", "LD") and width(x) == 128 for x in running)
+    whole = sum(part // 16 * 16 for part in parts) * tokens / named["tile"]
+    copies = sum(width(x) // 8 for x in running if x.base == "LDGSTS" and width(x) < 128)
+    return tokens, tokens * sum(dim for _, dim in sides), max(0, whole - wide) + copies
+
+
+def _per_code(counted, named, tokens, codes, narrow):
+    if not tokens:
+        return {}
     heads = tokens / TILE * -(-named.get("gqa", 1) // 8)
     return {
         "codes_per_iteration": codes,
         "tokens_per_iteration": tokens,
         "integer_ops_per_code": counted["integer_ops"] * LANES / codes,
-        "instructions_per_token": len(code) / tokens,
+        "instructions_per_token": counted["loop_instructions"] / tokens,
         "movm_per_tile": counted["movm"] / heads,
         "f2fp_per_tile": counted["f2fp"] / heads,
-        "narrow_code_bytes": max(0, narrow - tail * tokens / block),  # beyond the tails
+        "narrow_code_bytes": narrow,
     }

@@ -14,8 +14,8 @@ class Loop:
 
 
 class Graph:
-    """The control flow of a Function from its entry. A call goes on behind itself, an indirect
-    branch goes nowhere."""
+    """The control flow of a Function from its entry and from those of the subroutines that it
+    calls. A call goes on behind itself, an indirect branch goes nowhere."""
 
     def __init__(self, function):
         code = function.instructions
@@ -28,7 +28,10 @@ class Graph:
         self._starts = starts
         self._function = function
         successors = [self._successors(number) for number in range(len(self.blocks))]
-        self.order = _reverse_postorder(successors)
+        entries = [function.labels.get(x.target) for x in code if x.calls]
+        entries = [0, *(self._block_at[e] for e in entries if e in self._block_at)] if code else []
+        self._entries = set(entries)
+        self.order = _reverse_postorder(successors, entries)
         reachable = set(self.order)
         self.successors = {b: successors[b] for b in self.order}
         self.predecessors = {b: [] for b in self.order}
@@ -73,8 +76,8 @@ class Graph:
         while changed:
             changed = False
             for block in self.order:
-                bits = -1 if block else 0
-                for predecessor in self.predecessors[block] if block else []:
+                bits = 0 if block in self._entries else -1
+                for predecessor in self.predecessors[block]:
                     bits &= dominators[predecessor]
                 bits |= 1 << block
                 changed |= bits != dominators[block]
@@ -125,16 +128,18 @@ class Graph:
         return path[::-1]
 
 
-def _reverse_postorder(successors):
-    order, seen = [], {0}
-    pending = [(0, iter(successors[0]))] if successors else []
-    while pending:
-        block, rest = pending[-1]
-        following = next((x for x in rest if x not in seen), None)
-        if following is None:
-            order.append(block)
-            pending.pop()
-        else:
-            seen.add(following)
-            pending.append((following, iter(successors[following])))
+def _reverse_postorder(successors, entries):
+    order, seen = [], set()
+    for entry in entries:
+        pending = [(entry, iter(successors[entry]))] if entry not in seen else []
+        seen.add(entry)
+        while pending:
+            block, rest = pending[-1]
+            following = next((x for x in rest if x not in seen), None)
+            if following is None:
+                order.append(block)
+                pending.pop()
+            else:
+                seen.add(following)
+                pending.append((following, iter(successors[following])))
     return order[::-1]

@@ -60,13 +60,23 @@ class Names(unittest.TestCase):
                    v_along="row", v_levels="plain", bits=16, along="row",
                    levels="plain", head_dim=64, tile=16, gqa=16)
 
-    def test_attention_on_two_formats(self):
+    def test_attention(self):
         keys = "coded_format<3, (axis)1, (levels)0, half, 32>"
         values = "coded_format<2, (axis)0, (levels)3, float, 0>"
-        self.check(f"void attention_kernel<{keys}, {values}, 128, 32, 1>(int)",
-                   f"attention_kernel<{keys}, {values}, 128, 32, 1>", kind="attention", k_bits=3,
-                   k_along="channel", k_levels="uniform", v_bits=2, v_along="row",
-                   v_levels="table", head_dim=128, tile=32, gqa=8)
+        self.check(f"void kvarts::kernels::attention_kernel<kvarts::kernels::attention_shape<{keys},"
+                   f" {values}, kvarts::bfloat16, 192, 128, 32, 2> >(attention_arguments)",
+                   f"attention_kernel<attention_shape<{keys}, {values}, bfloat16, 192, 128, 32, 2> >",
+                   kind="attention", k_bits=3, k_along="channel", k_levels="uniform", v_bits=2,
+                   v_along="row", v_levels="table", window="bfloat16", head_dim=192,
+                   value_dim=128, tile=32, gqa=16)
+
+    def test_attention_on_plain_rows(self):
+        rows = "plain_format<half>"
+        self.check(f"void attention_kernel<attention_shape<{rows}, {rows}, half, 64, 64, 16, 1> >()",
+                   f"attention_kernel<attention_shape<{rows}, {rows}, half, 64, 64, 16, 1> >",
+                   kind="attention", k_bits=16, k_along="row", k_levels="plain", v_bits=16,
+                   v_along="row", v_levels="plain", bits=16, along="row", levels="plain",
+                   window="half", head_dim=64, value_dim=64, tile=16, gqa=8)
 
     def test_others(self):
         self.check("(anonymous namespace)::norms(float const*, void (*)(int))", "norms",
@@ -130,8 +140,9 @@ class Limits(unittest.TestCase):
         shipped = budgets.read(Path(__file__).parents[2] / "bench/budgets.json")
         for bits, limit in ((2, 0.6), (3, 0.75), (4, 0.66), (8, 0.55)):
             kernel = {"name": "k", "arch": "a", "kind": "gemv_qk", "along": "row",
-                      "levels": "uniform", "tile": 32, "bits": bits, "head_dim": 128, "gqa": 8, "registers": 128, "shfl": 0,
-                      "i2f": 0, "f2i": 0, "f2f": 0, "rcp": 0, "calls": 0, "barriers": 0,
+                      "levels": "uniform", "tile": 32, "bits": bits, "head_dim": 128, "gqa": 8,
+                      "registers": 128, "shfl": 0, "i2f": 0, "f2i": 0, "f2f": 0, "rcp": 0,
+                      "calls": 0, "barriers": 0,
                       "inner_loops": 0,
                       "movm_per_tile": 4, "f2fp_per_tile": 4, "narrow_code_bytes": 0,
                       "instructions_per_token": 11, "integer_ops_per_code": limit}
