@@ -17,6 +17,7 @@ Usage: cmake/dev.sh COMMAND
   fuzz [SECONDS]   fuzz the file parsers side by side, 60 seconds unless told otherwise
   bench [ARG...]   run the benchmarks; arguments go to Google Benchmark
   sass [ARG...]    count the instructions of the CUDA kernels; see cmake/dev.sh sass --help
+  cost [ARG...]    predict the time of attention on GPUs; see bench/cost_model/model.py
   release          compile all CUDA kernels for all architectures (nvcc)
   format           format the sources with clang-format 14
 
@@ -138,6 +139,16 @@ sass() {
   python3 -B cmake/sass "$@"
 }
 
+# Instructions are counted first, for the shapes that are predicted; spills do not matter here.
+cost() {
+  local counts=build/sass/cost.json
+  rm -f $counts
+  sass -D KVARTS_HEAD_DIMS=128 -D KVARTS_BLOCKS=32 -D KVARTS_COLUMN_TILES=1 \
+    -D KVARTS_WINDOW_TYPES=half --arch sm_80 --arch sm_90 --arch sm_120 --json $counts \
+    kernels/instances/attention/*.cu >/dev/null || [[ -s $counts ]] || fail "counting failed"
+  python3 -B bench/cost_model $counts "$@"
+}
+
 format() {
   install_missing clang-format-14=clang-format-14
   find . -path ./build -prune -o \( -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' \) \
@@ -158,6 +169,7 @@ case $command in
   fuzz) fuzz "${2:-60}" ;;
   bench) bench "${@:2}" ;;
   sass) sass "${@:2}" ;;
+  cost) cost "${@:2}" ;;
   format) format ;;
   help | -h | --help) usage ;;
   '') usage >&2 && exit 2 ;;
