@@ -84,22 +84,22 @@ KVARTS_DEVICE void attend(attention_arguments const& a, attention_shared<Shape>&
   if constexpr (!Kind::short_run) keys.load(a, shared, place_of(lane_here()));
   std::int32_t const first = w.first_block + warp_here();
   std::int32_t const end = w.end_block;
-  auto const fetch = [&](std::int32_t block, int ahead) {
+  auto const fetch = [&](std::int32_t block, int ahead, int lane) {
     block += ahead * attention_warps;
     ring.template fetch<Kind::stages_keys, Kind::stages_values>(a, shared, block, ahead,
-                                                                block < end);
+                                                                block < end, lane);
   };
   if constexpr (stages) {
-    for (int i = 0; i < behind; ++i) fetch(first, i);
+    for (int i = 0; i < behind; ++i) fetch(first, i, lane_here());
   }
   KVARTS_NO_UNROLL
   for (std::int32_t block = first; block < end; block += attention_warps) {
+    lane_place const lane = place_of(lane_here());
     std::byte const* stage = nullptr;
     if constexpr (stages) {
-      fetch(block, behind);
+      fetch(block, behind, lane.lane);
       stage = ring.wait();
     }
-    lane_place const lane = place_of(lane_here());
     bool const whole = block >= w.first_whole && block < w.end_whole;
     if constexpr (Kind::short_run) keys.load(a, shared, lane);
     float scores[halves][Shape::tiles][4];

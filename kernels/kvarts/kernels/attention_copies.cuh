@@ -19,7 +19,7 @@ struct staged_block {
   static constexpr int zero_bytes = Format::has_zero ? parameters * 2 : 0;
   static constexpr int bytes = code_bytes + scale_bytes + zero_bytes;
   static constexpr int planes = Format::has_zero ? 3 : 2;
-  static_assert(bytes % 16 == 0);
+  static_assert(bytes % 16 == 0 && code_bytes % Block == 0);
 };
 
 template <class Value, int HeadDim, int Block>
@@ -42,7 +42,7 @@ struct alignas(16) copy_plane {
   std::uint32_t tile_stride;
   std::uint32_t tile_log2;
   std::uint32_t tile_mask;
-  std::uint32_t unit_log2;  ///< of the tokens that share a unit: a block of codes, or parameters
+  std::uint32_t unit_log2;  ///< of the tokens that share a unit: one, or a group
   std::uint32_t unit_bytes;
   std::uint32_t bytes;   ///< of a block
   std::uint32_t offset;  ///< in a stage
@@ -68,8 +68,7 @@ KVARTS_DEVICE void describe_planes(block_map const& m, head_planes const& head, 
                static_cast<std::uint32_t>(offset)};
       offset += bytes;
     };
-    describe(head.codes, m.codes, std::countr_zero(unsigned{Block}), staged::code_bytes,
-             staged::code_bytes);
+    describe(head.codes, m.codes, 0, staged::code_bytes / Block, staged::code_bytes);
     std::uint32_t const log2 = by_token ? m.group_log2 : 0;
     constexpr int units = by_token ? 1 : Block;
     describe(head.scales, m.scales, log2, staged::scale_bytes / units, staged::scale_bytes);
@@ -109,7 +108,8 @@ KVARTS_DEVICE void copy_block(std::byte* to, tile_place const& tile, std::uint32
                               int lane) {
   using staged = staged_block<Format, HeadDim, Block>;
   auto const slot = static_cast<std::uint32_t>(tile.slot);
-  copy_run<staged::code_bytes>(to, tile.codes + std::uint64_t{slot / Block} * staged::code_bytes,
+  // Blocks begin at multiples of their tokens.
+  copy_run<staged::code_bytes>(to, tile.codes + std::uint64_t{slot} * (staged::code_bytes / Block),
                                lane);
   std::uint32_t const first = Format::along == axis::token ? (slot >> group_log2) * HeadDim
                                                            : slot * (staged::parameters / Block);

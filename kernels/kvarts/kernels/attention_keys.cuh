@@ -63,7 +63,7 @@ struct coded_keys {
                               float (&scores)[halves][Shape::tiles][4]) const {
     tile_place const tile = staged_tile<format, Shape::key_dim, Shape::block>(stage);
     std::uint32_t codes[words];
-    load_staged_words(stage, lane, codes);
+    load_staged_words(stage, lane.lane, codes);
     if constexpr (by_token) {
       scaled_queries<format, Shape::key_dim, Shape::tiles> scaled;
       scaled.pack(queries, tile, 0, lowest, lane);

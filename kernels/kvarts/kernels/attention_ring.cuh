@@ -17,10 +17,9 @@ KVARTS_DEVICE tile_place staged_tile(std::byte const* stage) {
 
 /// A lane's words of a staged block.
 template <int Words>
-KVARTS_DEVICE void load_staged_words(std::byte const* block, lane_place place,
+KVARTS_DEVICE void load_staged_words(std::byte const* block, int lane,
                                      std::uint32_t (&words)[Words]) {
   constexpr int whole = Words / 4 * 4;
-  int const lane = 4 * place.g + place.r;
   unrolled<Words / 4>([&](auto chunk) {
     auto const v = *reinterpret_cast<words4 const*>(block + (chunk * warp_lanes + lane) * 16);
     unrolled<4>([&](auto i) { words[chunk * 4 + i] = v.w[i]; });
@@ -94,16 +93,16 @@ class block_ring {
   /// group without copies where there is no block, so that groups can be counted.
   template <bool Keys, bool Values>
   KVARTS_DEVICE void fetch(attention_arguments const& a, attention_shared<Shape> const& shared,
-                           std::int32_t block, int ahead, bool exists) {
+                           std::int32_t block, int ahead, bool exists, int lane) {
     if (exists) {
       int const next = turn_.stage + ahead;
       int const stage = next < stages ? next : next - stages;
       std::byte* const to = data_ + stage * stage_bytes<Shape>;
       auto const first = static_cast<std::uint32_t>(block) * Shape::block;
       if (uses_bulk_copies()) {
-        copy_planes<Keys, Values>(to, arrivals_ + stage, a, shared, first);
+        copy_planes<Keys, Values>(to, arrivals_ + stage, a, shared, first, lane);
       } else {
-        copy_tiles<Keys, Values>(to, a, shared, first);
+        copy_tiles<Keys, Values>(to, a, shared, first, lane);
       }
     }
     if (!uses_bulk_copies()) commit_copies();
@@ -132,11 +131,10 @@ class block_ring {
   KVARTS_DEVICE static void copy_planes(std::byte* to, std::uint64_t* arrival,
                                         attention_arguments const& a,
                                         attention_shared<Shape> const& shared,
-                                        std::uint32_t first_token) {
+                                        std::uint32_t first_token, int lane) {
     constexpr int begin = Keys ? 0 : keys::planes;
     constexpr int end = keys::planes + (Values ? values::planes : 0);
     constexpr int bytes = (Keys ? key_bytes : 0) + (Values ? value_bytes : 0);
-    int const lane = lane_here();
     if (lane >= end - begin) return;
     if (lane == 0) mbarrier_expect_bytes(arrival, std::uint32_t{bytes});
     copy_in_bulk(to, shared.planes[begin + lane], find_page(a.keys, shared.table, first_token),
@@ -146,8 +144,7 @@ class block_ring {
   template <bool Keys, bool Values>
   KVARTS_DEVICE static void copy_tiles(std::byte* to, attention_arguments const& a,
                                        attention_shared<Shape> const& shared,
-                                       std::uint32_t first_token) {
-    int const lane = lane_here();
+                                       std::uint32_t first_token, int lane) {
     paged_token const token = find_page(a.keys, shared.table, first_token);
     if constexpr (Keys) {
       copy_block<key_format, Shape::key_dim, Shape::block>(

@@ -118,7 +118,7 @@ struct coded_values {
   KVARTS_DEVICE void add(std::byte const* stage, std::uint32_t const* table, float lowest,
                          lane_place lane, float const (&weights)[halves][tiles][4]) {
     std::uint32_t codes[products::words];
-    load_staged_words(stage, lane, codes);
+    load_staged_words(stage, lane.lane, codes);
     if constexpr (format::along == axis::token) {
       add_token_groups(staged_tile<format, Shape::value_dim, Shape::block>(stage), codes, lowest,
                        lane, weights);

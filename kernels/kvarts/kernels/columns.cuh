@@ -12,12 +12,13 @@ namespace kvarts::kernels {
 
 /// A lane's place in the operands: lane = 4 g + r.
 struct lane_place {
+  int lane;
   int g;
   int r;
 };
 
 KVARTS_DEVICE lane_place place_of(int lane) {
-  return {static_cast<int>(static_cast<unsigned>(lane) / 4), lane & 3};
+  return {lane, static_cast<int>(static_cast<unsigned>(lane) / 4), lane & 3};
 }
 KVARTS_DEVICE lane_place place_of_lane() { return place_of(lane_index()); }
 
