@@ -10,7 +10,8 @@ Usage: bench/on_gpu.sh pack FOLDER [ARCHITECTURES]
            and copies them, with this script, to FOLDER
        FOLDER/on_gpu.sh run
            where the GPU is: tests, then benchmarks, within 8 minutes; short tables come last, all
-           numbers are in FOLDER/gemv.csv and FOLDER/attention.csv
+           numbers are in FOLDER/gemv.csv and FOLDER/attention.csv; predictions stand beside those
+           of attention where cmake/dev.sh cost --csv FOLDER/cost_model.csv has put them
 END
 }
 
@@ -24,7 +25,6 @@ pack() {
   cmake --build build/gpu --target cuda_test gemv_cuda_bench attention_cuda_bench
   mkdir -p "$1"
   cp bench/on_gpu.sh "$1"
-  [[ ! -e bench/results/cost_model.csv ]] || cp bench/results/cost_model.csv "$1"
   strip -o "$1/cuda_test" build/gpu/tests/cuda/cuda_test
   strip -o "$1/gemv_cuda_bench" $bin/gemv_cuda_bench
   strip -o "$1/attention_cuda_bench" $bin/attention_cuda_bench
