@@ -26,7 +26,13 @@ KV_HEADS = 8
 QUERY_HEADS = 32
 
 WARPS = 4  # of a thread block: attention_warps
-STATE_BYTES = COLUMNS * 4 * HEAD_DIM * 4 + 1664  # attention_shared: planes of floats, the rest
+LAUNCHED = 4  # most thread blocks of a multiprocessor: attention_blocks
+
+# Of shared memory, as attention_shared has it for a thread block: four planes of floats, sums that
+# scores start from for each warp and group of a key's channels, and the rest.
+PLANE_BYTES = 4 * COLUMNS * HEAD_DIM * 4
+START_BYTES = WARPS * 64
+OTHER_BYTES = 2048
 
 # Bytes that a warp has in flight for plain rows: 16 rows of K, or of V.
 ROWS_IN_FLIGHT = 16 * HEAD_DIM * 2
@@ -100,13 +106,15 @@ def stage_bytes(preset):
 
 
 def shared_bytes(preset, stages):
+    """Of a thread block whose warps have so many stages."""
+    state = PLANE_BYTES + START_BYTES * preset.keys.channel_parts + OTHER_BYTES
     tables = preset.keys.table_bytes + preset.values.table_bytes
-    return STATE_BYTES + tables + WARPS * stages * stage_bytes(preset)
+    return state + tables + WARPS * stages * stage_bytes(preset)
 
 
 def stages(preset):
-    """The rule of kvarts/kernels/attention.cuh."""
-    if shared_bytes(preset, 3) <= 56 * 1024:
+    """The rule of kvarts/kernels/attention_ring.cuh."""
+    if shared_bytes(preset, 3) <= 40 * 1024:
         return 3
     return 2 if shared_bytes(preset, 2) <= 96 * 1024 else 1
 
@@ -115,7 +123,7 @@ def occupancy(part, preset, kernel):
     ring = stages(preset)
     shared = shared_bytes(preset, ring) + parts.RESERVED_SHARED_BYTES
     registers = math.ceil(kernel["registers"] / 8) * 8 * 32 * WARPS
-    blocks = min(parts.REGISTERS // registers, part.shared_bytes // shared)
+    blocks = min(LAUNCHED, parts.REGISTERS // registers, part.shared_bytes // shared)
     staged = stage_bytes(preset) * max(1, ring - 1)
     return Occupancy(blocks, blocks * WARPS * (staged or ROWS_IN_FLIGHT))
 

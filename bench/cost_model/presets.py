@@ -37,6 +37,11 @@ class Side:
                 f" (levels){_LEVELS.index(self.levels)}, {self.scale}, {group}>")
 
     @property
+    def channel_parts(self):
+        """Groups of a token's channels."""
+        return HEAD_DIM // GROUP if self.along == "channel" else 1
+
+    @property
     def table_bytes(self):
         """Of shared memory, for the pairs of a codebook's entries."""
         return 4 << 2 * self.bits if self.levels == "table" else 0

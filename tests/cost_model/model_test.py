@@ -98,16 +98,25 @@ class Resident(unittest.TestCase):
             self.assertEqual(self.blocks("sm_90", "k2v2", registers).blocks, blocks)
 
     def test_shared_memory(self):
-        # k3v2: 2688 bytes for 32 tokens, three for each of four warps, 18048 of state, 1024 of the
-        # driver: 51328 of 167936, 233472 and 102400.
+        # k3v2: 2688 bytes for 32 tokens, two for each of four warps, 18688 of state, 1024 of the
+        # driver: 41216 of 167936, 233472 and 102400.
         self.assertEqual(model.stage_bytes(preset("k3v2")), 2688)
-        for arch, blocks in (("sm_80", 3), ("sm_90", 4), ("sm_120", 1)):
+        self.assertEqual(model.shared_bytes(preset("k3v2"), 2), 40192)
+        for arch, blocks in (("sm_80", 4), ("sm_90", 4), ("sm_120", 2)):
             found = self.blocks(arch, "k3v2", 128)
-            self.assertEqual((found.blocks, found.bytes_in_flight), (blocks, blocks * 4 * 2 * 2688))
+            self.assertEqual((found.blocks, found.bytes_in_flight), (blocks, blocks * 4 * 2688))
 
-    def test_long_stages_are_fewer(self):
-        # int8: 8320 bytes for 32 tokens; three for each warp are 115 KB, two 83.
-        self.assertEqual(model.stages(preset("int8")), 2)
+    def test_tables_and_groups_take_shared_memory(self):
+        # InnerQ: three more groups of 256 bytes; TurboQuant: tables of 256 and 64 words.
+        self.assertEqual(model.shared_bytes(preset("innerq_base"), 2), 48128)
+        self.assertEqual(model.shared_bytes(preset("turboquant"), 2), 50688)
+
+    def test_more_thread_blocks_than_fit_are_not_launched(self):
+        self.assertEqual(self.blocks("sm_90", "k2v2", 64).blocks, 4)
+
+    def test_long_stages(self):
+        # int8: 8320 bytes for 32 tokens.
+        self.assertEqual(model.shared_bytes(preset("int8"), 2), 85248)
         self.assertEqual(self.blocks("sm_90", "int8", 128), Occupancy(2, 2 * 4 * 8320))
 
     def test_plain_rows_pass_by_shared_memory(self):
