@@ -90,13 +90,16 @@ class MainLoop:
 
     def rank(self):
         """Decoding beats reading: a loop over 16-bit tokens reads more and decodes nothing.
-        Attention has a loop for each way in which keys and values are stored: codes are copied, or
-        looked up in block tables, whose numbers have 32 bits."""
+        Attention has a loop for each way in which keys and values are stored: codes are copied to
+        shared memory, or looked up in block tables, whose numbers have 32 bits; other 16-bit rows
+        come straight to registers."""
         reads = sum(map(width, code_loads(self.code))), len(self.code)
         if not any(map(is_mma, self.code)):
-            return 0, 0, 0, *reads
+            return False, 0, 0, 0, 0, *reads
+        copies = sum(map(is_copy, self.code))
+        rows = sum(x.base == "LDG" and width(x) >= 64 for x in self.code) if copies else 0
         tables = sum(x.base in ("LDG", "LD") and width(x) == 32 for x in self.everything)
-        return sum(map(is_copy, self.code)), tables, count(self.code)["integer_ops"], *reads
+        return bool(copies), -rows, copies, tables, count(self.code)["integer_ops"], *reads
 
 
 def _is_work(instruction):

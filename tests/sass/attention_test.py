@@ -105,6 +105,13 @@ class Loops(unittest.TestCase):
         both = loop(2, start, start, *[READ] * 5, *[EX2] * 8)
         self.assertEqual(fields([*other, *both])["ex2"], 8)
 
+    def test_one_bulk_copy_for_both_sides(self):
+        start = "UBLKCP.S.G [UR4], [UR6], UR8"
+        other = loop(1, start, TABLE, *[ROW] * 16, *[AND] * 200)
+        both = loop(2, start, TABLE, *[READ] * 5, *[AND] * 150, *[EX2] * 8)
+        for lines in ([*other, *both], [*both, *other]):
+            self.assertEqual(fields(lines)["ex2"], 8)
+
     def test_plain_rows_in_pages_by_their_block_tables(self):
         keys = loop(2, *["LDG.E R1, [R2.64]"] * 4, *[ROW] * 32, *[AND] * 9)
         both = loop(4, *["LDG.E R1, [R2.64]"] * 12, *[ROW] * 32, *[EX2] * 8)
