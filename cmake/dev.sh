@@ -61,14 +61,20 @@ demo() {
 
 # nvcc, where it is: its kernels keep to their budgets, those of one head_dim here.
 test_release() {
+  local shapes=(-D KVARTS_HEAD_DIMS=128 -D KVARTS_BLOCKS=32)
   install_build_packages
   build release
   run_tests release
   if find_nvcc; then
-    quietly sass -D KVARTS_HEAD_DIMS=128 -D KVARTS_BLOCKS=32 --check bench/budgets.json \
-      kernels/instances/*.cu kernels/instances/codes/midrise3.cu
+    quietly sass "${shapes[@]}" --check bench/budgets.json kernels/instances/*.cu \
+      kernels/instances/codes/midrise3.cu
+    quietly sass "${shapes[@]}" "${attention_shapes[@]}" --check bench/budgets.json \
+      kernels/instances/attention/*.cu
   fi
 }
+
+# What budgets and predictions of attention are about.
+attention_shapes=(-D KVARTS_COLUMN_TILES=1 -D KVARTS_WINDOW_TYPES=half)
 
 find_nvcc() { command -v nvcc || [[ -x /usr/local/cuda/bin/nvcc ]]; } >/dev/null
 
@@ -143,9 +149,9 @@ sass() {
 cost() {
   local counts=build/sass/cost.json
   rm -f $counts
-  sass -D KVARTS_HEAD_DIMS=128 -D KVARTS_BLOCKS=32 -D KVARTS_COLUMN_TILES=1 \
-    -D KVARTS_WINDOW_TYPES=half --arch sm_80 --arch sm_90 --arch sm_120 --json $counts \
-    kernels/instances/attention/*.cu >/dev/null || [[ -s $counts ]] || fail "counting failed"
+  sass -D KVARTS_HEAD_DIMS=128 -D KVARTS_BLOCKS=32 "${attention_shapes[@]}" --arch sm_80 \
+    --arch sm_90 --arch sm_120 --json $counts kernels/instances/attention/*.cu >/dev/null ||
+    [[ -s $counts ]] || fail "counting failed"
   python3 -B bench/cost_model $counts "$@"
 }
 

@@ -3,8 +3,9 @@
 
 _HEAD = """# What the kernels cost in machine code
 
-Written by `cmake/dev.sh sass --check bench/budgets.json --report bench/results/sass.md`; counted
-in the main loops of the shipped kernels, without a GPU. Nothing here was timed.
+Written by `cmake/dev.sh sass -D KVARTS_HEAD_DIMS=128 -D KVARTS_BLOCKS=32 -D
+KVARTS_WINDOW_TYPES=half --check bench/budgets.json --report bench/results/sass.md`; counted in the
+main loops of the shipped kernels, without a GPU. Nothing here was timed.
 
 All kernels of this build: {number}, of which {spilling} spill registers or use local memory.
 Below those of head_dim 128 and blocks of 32 tokens (q.K and p.V of plain rows: 16), attention with
