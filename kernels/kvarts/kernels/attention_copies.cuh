@@ -41,7 +41,7 @@ struct alignas(16) copy_plane {
   std::uint32_t page_stride;
   std::uint32_t tile_stride;
   std::uint32_t tile_log2;
-  std::uint32_t tile_mask;
+  std::uint32_t minus_tile_tokens;
   std::uint32_t unit_log2;  ///< of the tokens that share a unit: one, or a group
   std::uint32_t unit_bytes;
   std::uint32_t bytes;   ///< of a block
@@ -61,7 +61,7 @@ KVARTS_DEVICE void describe_planes(block_map const& m, head_planes const& head, 
                p.page_stride,
                p.tile_stride,
                m.tile_log2,
-               m.tile_mask,
+               m.minus_tile_tokens,
                unit_log2,
                static_cast<std::uint32_t>(unit_bytes),
                static_cast<std::uint32_t>(bytes),
@@ -81,9 +81,10 @@ KVARTS_DEVICE void describe_planes(block_map const& m, head_planes const& head, 
 /// Copies a block of a plane in bulk.
 KVARTS_DEVICE void copy_in_bulk(std::byte* stage, copy_plane const& p, paged_token t,
                                 std::uint64_t* arrival) {
-  std::uint32_t const slot = t.position & p.tile_mask;
+  std::uint32_t const tile = t.position >> p.tile_log2;
+  std::uint32_t const slot = t.position + tile * p.minus_tile_tokens;
   std::byte const* const from = p.data + std::uint64_t{t.page} * p.page_stride +
-                                std::uint64_t{t.position >> p.tile_log2} * p.tile_stride +
+                                std::uint64_t{tile} * p.tile_stride +
                                 std::uint64_t{slot >> p.unit_log2} * p.unit_bytes;
   bulk_copy(stage + p.offset, from, p.bytes, arrival);
 }

@@ -43,9 +43,9 @@ struct block_map {
   plane_steps scales;
   plane_steps zeros;
   std::uint32_t page_log2;
-  std::uint32_t page_mask;  ///< tokens of a page - 1
+  std::uint32_t minus_page_tokens;  ///< modulo 2^32: what is left is one multiply-add
   std::uint32_t tile_log2;
-  std::uint32_t tile_mask;
+  std::uint32_t minus_tile_tokens;
   std::uint32_t group_log2;  ///< of groups along tokens
   cuda::batch batch;
 };
@@ -60,9 +60,9 @@ inline block_map map_of(std::byte const* data, layout const& m, cuda::batch cons
           plane_steps(m.scales),
           plane_steps(m.zeros),
           log2(page) % 32,
-          page - 1,
+          0u - page,
           log2(tile),
-          tile - 1,
+          0u - tile,
           log2(static_cast<std::uint32_t>(m.group)) % 32,
           b};
 }
@@ -107,7 +107,7 @@ KVARTS_DEVICE paged_token find_page(block_map const& m, std::int32_t const* tabl
                                     std::uint32_t token) {
   if (table == nullptr) return {0, token};
   std::uint32_t const index = token >> m.page_log2;
-  return {static_cast<std::uint32_t>(table[index]), token & m.page_mask};
+  return {static_cast<std::uint32_t>(table[index]), token + index * m.minus_page_tokens};
 }
 
 /// The tile of a token.
@@ -118,7 +118,7 @@ KVARTS_DEVICE tile_place find_tile(block_map const& m, head_planes const& head, 
                                      std::uint64_t{tile} * p.tile_stride);
   };
   return {head.codes + step(m.codes), head.scales + step(m.scales), head.zeros + step(m.zeros),
-          static_cast<int>(t.position & m.tile_mask)};
+          static_cast<int>(t.position + tile * m.minus_tile_tokens)};
 }
 
 /// The tiles of one head of one sequence.
