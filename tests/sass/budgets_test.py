@@ -150,3 +150,19 @@ class Limits(unittest.TestCase):
             worse = kernel | {"registers": 129, "shfl": 1, "instructions_per_token": 11.5,
                               "integer_ops_per_code": limit + 0.01}
             self.assertEqual(len(budgets.broken([worse], shipped)), 4)
+
+    def test_the_shipped_ones_of_attention(self):
+        shipped = budgets.read(Path(__file__).parents[2] / "bench/budgets.json")
+        zeros = dict.fromkeys(("shfl", "i2f", "f2i", "f2f", "rcp", "calls", "barriers",
+                               "inner_loops", "narrow_code_bytes"), 0)
+        kernel = zeros | {
+            "name": "k", "arch": "a", "kind": "attention", "k_bits": 3, "k_along": "row",
+            "k_levels": "uniform", "v_bits": 2, "v_along": "row", "v_levels": "uniform",
+            "along": "row", "levels": "uniform", "window": "half", "head_dim": 128,
+            "value_dim": 128, "tile": 32, "gqa": 8, "registers": 128, "movm_per_tile": 4,
+            "f2fp_per_tile": 4, "instructions_per_token": 11, "integer_ops_per_code": 0.675}
+        self.assertEqual(budgets.broken([kernel], shipped), [])
+        worse = kernel | dict.fromkeys(zeros, 1) | {
+            "registers": 129, "movm_per_tile": 5, "f2fp_per_tile": 5,
+            "instructions_per_token": 16, "integer_ops_per_code": 0.8}
+        self.assertEqual(len(budgets.broken([worse], shipped)), len(zeros) + 5)
