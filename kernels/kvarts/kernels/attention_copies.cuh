@@ -108,12 +108,12 @@ template <class Format, int HeadDim, int Block>
 KVARTS_DEVICE void copy_block(std::byte* to, tile_place const& tile, std::uint32_t group_log2,
                               int lane) {
   using staged = staged_block<Format, HeadDim, Block>;
-  auto const slot = static_cast<std::uint32_t>(tile.slot);
   // Blocks begin at multiples of their tokens.
-  copy_run<staged::code_bytes>(to, tile.codes + std::uint64_t{slot} * (staged::code_bytes / Block),
-                               lane);
-  std::uint32_t const first = Format::along == axis::token ? (slot >> group_log2) * HeadDim
-                                                           : slot * (staged::parameters / Block);
+  copy_run<staged::code_bytes>(
+      to, tile.codes + std::uint64_t{tile.slot} * (staged::code_bytes / Block), lane);
+  std::uint32_t const first = Format::along == axis::token
+                                  ? (tile.slot >> group_log2) * HeadDim
+                                  : tile.slot * (staged::parameters / Block);
   constexpr std::uint64_t scale_size = sizeof(typename Format::scale_type);
   copy_run<staged::scale_bytes>(to + staged::code_bytes, tile.scales + first * scale_size, lane);
   if constexpr (Format::has_zero) {

@@ -72,7 +72,7 @@ struct tile_place {
   std::byte const* codes;
   std::byte const* scales;
   std::byte const* zeros;
-  int slot;
+  std::uint32_t slot;
 };
 
 /// Where the planes of one head of one sequence begin, those of its pool where there are pages.
@@ -118,7 +118,7 @@ KVARTS_DEVICE tile_place find_tile(block_map const& m, head_planes const& head, 
                                      std::uint64_t{tile} * p.tile_stride);
   };
   return {head.codes + step(m.codes), head.scales + step(m.scales), head.zeros + step(m.zeros),
-          static_cast<int>(t.position + tile * m.minus_tile_tokens)};
+          t.position + tile * m.minus_tile_tokens};
 }
 
 /// The tiles of one head of one sequence.
@@ -180,8 +180,7 @@ template <int Block, int Words>
 KVARTS_DEVICE void load_block(tile_place const& tile, int lane, std::uint32_t (&words)[Words]) {
   static_assert(Words * warp_lanes * 4 % Block == 0);
   constexpr std::uint32_t slot_bytes = Words * warp_lanes * 4 / Block;
-  load_words(tile.codes + std::uint64_t{static_cast<std::uint32_t>(tile.slot)} * slot_bytes, lane,
-             words);
+  load_words(tile.codes + std::uint64_t{tile.slot} * slot_bytes, lane, words);
 }
 
 /// A stored scale or zero-point as a float.

@@ -144,12 +144,12 @@ struct value_sums {
   }
 
   KVARTS_DEVICE void add_token_groups(tile_place tile, std::uint32_t const* codes,
-                                      block_weights<Block, Tiles> const& weights, int group,
-                                      float lowest, lane_place lane) {
+                                      block_weights<Block, Tiles> const& weights,
+                                      std::uint32_t group, float lowest, lane_place lane) {
     fit(weights, lane.r);
     std::uint32_t operand[Tiles][pairs];
     weights.pack(scales, operand);
-    auto const first = static_cast<std::uint32_t>(group * HeadDim);
+    std::uint32_t const first = group * HeadDim;
     tile.scales += first * std::uint32_t{sizeof(typename Format::scale_type)};
     tile.zeros += first * 2;
     multiply_groups(tile, codes, operand, lane.g, lowest, sums);
