@@ -48,10 +48,12 @@ KVARTS_DEVICE void attend_segment(attention_arguments const& a, attention_shared
 }
 
 /// Whether operands take more registers: scales that change with the channels of a token multiply
-/// them anew for each block (KIVI), and numbers in bfloat16 windows meet two bfloat16s each.
+/// them anew for each block (KIVI), and plain numbers in bfloat16 meet two bfloat16s each.
 template <class Shape>
 inline constexpr bool large_operands =
     Shape::key_format::along == axis::token || Shape::value_format::along == axis::channel ||
+    std::is_same_v<typename Shape::key_format, plain_format<bfloat16>> ||
+    std::is_same_v<typename Shape::value_format, plain_format<bfloat16>> ||
     std::is_same_v<typename Shape::window_type, bfloat16>;
 
 /// Thread blocks that share a multiprocessor: as many as leave the registers that a shape needs.
