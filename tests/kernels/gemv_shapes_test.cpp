@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products at every head_dim, tile and group length that is compiled.
+#include "support/sanitized.hpp"
 #define KVARTS_CHANNEL_GROUPS 32
+#if KVARTS_TEST_SANITIZED
+#define KVARTS_HEAD_DIMS 80, 96  // those whose lanes have a tail
+#else
+#define KVARTS_HEAD_DIMS 64, 80, 96, 128, 192, 256
+#endif
 #include "support/gemv/gemv_checks.hpp"
 
 namespace {
@@ -8,7 +14,7 @@ namespace {
 using namespace kvarts;
 using namespace kvarts::test;
 
-constexpr int head_dims[] = {64, 80, 96, 128, 192, 256};
+constexpr int head_dims[] = {KVARTS_HEAD_DIMS};
 
 template <class Codec>
 void check_row_codec() {
@@ -36,6 +42,7 @@ TEST_CASE("groups of tokens of every length") {
   std::uint64_t const seed = test_seed();
   CAPTURE(seed);
   for (int const head_dim : {64, 80, 256}) {
+    if (!kernels::has_value(kernels::head_dims{}, head_dim)) continue;
     for (int const group : {16, 32, 64, 128}) {
       gemv_shape s{.heads = 1, .query_heads = 3, .head_dim = head_dim, .group = group};
       s.tile_tokens = group;
@@ -47,6 +54,7 @@ TEST_CASE("groups of tokens of every length") {
 }
 
 TEST_CASE("keys grouped along tokens are refused where their queries do not fit") {
+  if (sanitized) return;  // that head_dim is not compiled
   using codec = codec<symmetric<4, range::searched>, axis::token>;
   gemv_shape const s{.heads = 1, .query_heads = 1, .head_dim = 256, .lengths = {32}};
   coded_batch<codec, fragment<operand::keys>> const keys(s, [](int) { return rows(1, 256, 32); });

@@ -4,7 +4,7 @@
 namespace kvarts::test {
 
 void add_channel_codecs(std::vector<device_codec>& list) {
-  add_grouped<axis::channel, linear>(list, "linear", group_quantizers{});
+  add_grouped<axis::channel, linear>(list, "linear", checked_quantizers{});
 }
 
 }  // namespace kvarts::test

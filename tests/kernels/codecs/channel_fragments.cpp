@@ -4,7 +4,7 @@
 namespace kvarts::test {
 
 void add_channel_fragments(std::vector<device_codec>& list) {
-  add_grouped<axis::channel, fragment<operand::keys>>(list, "keys", group_quantizers{});
+  add_grouped<axis::channel, fragment<operand::keys>>(list, "keys", checked_quantizers{});
   add_grouped<axis::channel, fragment<operand::values>>(list, "values", type_list<affine<4>>{});
 }
 

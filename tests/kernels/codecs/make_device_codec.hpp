@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/codecs/device_codec.hpp"
+#include "support/checked_quantizers.hpp"
 
 #include <kvarts/codec_list.hpp>
 #include <kvarts/decode.hpp>

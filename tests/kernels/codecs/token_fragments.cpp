@@ -4,7 +4,7 @@
 namespace kvarts::test {
 
 void add_token_fragments(std::vector<device_codec>& list) {
-  add_grouped<axis::token, fragment<operand::values>>(list, "values", group_quantizers{});
+  add_grouped<axis::token, fragment<operand::values>>(list, "values", checked_quantizers{});
   add_grouped<axis::token, fragment<operand::keys>>(list, "keys", type_list<affine<2>>{});
 }
 

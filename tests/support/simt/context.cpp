@@ -23,7 +23,7 @@ namespace {
 
 // Kernels use little stack; AddressSanitizer makes it more. ThreadSanitizer must forget who used
 // it, which is fast only for memory that is allocated again for each block.
-constexpr std::size_t stack_bytes = (asan ? 256 : 64) * 1024;
+constexpr std::size_t stack_bytes = (asan ? 512 : 64) * 1024;
 using stack_allocator = std::conditional_t<tsan, boost::context::fixedsize_stack,
                                            boost::context::protected_fixedsize_stack>;
 
