@@ -15,8 +15,8 @@ namespace kvarts::test {
 /// each number of bits: what a kernel does to memory depends on nothing else.
 using checked_quantizers = std::conditional_t<
     sanitized,
-    type_list<symmetric<3, range::narrow>, symmetric<4, range::searched>,
-              symmetric<8, range::wide>, affine<1>, affine<2>, hybrid<2, range::narrow>>,
+    type_list<symmetric<3, range::narrow>, symmetric<4, range::searched>, symmetric<8, range::wide>,
+              affine<1>, affine<2>, hybrid<2, range::narrow>>,
     group_quantizers>;
 
 }  // namespace kvarts::test

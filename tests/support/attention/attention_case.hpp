@@ -26,7 +26,9 @@ struct attention_case {
   int page_tokens = 64;
   windows window{32, 96};
   dtype window_type = dtype::f16;
-  bool transforms = true;  ///< center, norm and rotation of keys, rotation of values
+  bool shifts_keys = true;  ///< keys have a center and a norm
+  rotation key_rotation{1, 1};
+  rotation value_rotation{1, 1};
   std::vector<std::int64_t> lengths{300};
   int query_tokens = 1;
   dtype query_type = dtype::f32;

@@ -134,18 +134,25 @@ class coded_cache {
   using key_packing = fragment<operand::keys>;
   using value_packing = fragment<operand::values>;
 
+  /// Awkward rows, keys with a random center and norm.
   coded_cache(attention_case const& c, random_source& random)
+      : coded_cache(c, random_transform(c, random), random_rows(c, c.key_dim, random),
+                    random_rows(c, c.value_dim, random)) {}
+
+  /// These rows, of each sequence.
+  coded_cache(attention_case const& c, transform const& of_keys, std::vector<rows> const& key_rows,
+              std::vector<rows> const& value_rows)
       : shape(c),
         table_stride_(std::max<std::int64_t>(ceil_div(longest(c), c.page_tokens), 1)),
         pages_(table_stride_ * c.sequences() + 1),
         tables_(scattered_tables()),
-        key_transform_(make_transform(random)),
-        value_transform_{c.heads, c.value_dim, {}, {}, {c.transforms ? 1 : 0, 1}},
+        key_transform_(of_keys),
+        value_transform_{c.heads, c.value_dim, {}, {}, c.value_rotation},
         keys(c, c.key_dim, key_transform_, pages_, tables_, table_stride_),
         values(c, c.value_dim, value_transform_, pages_, tables_, table_stride_) {
     for (int i = 0; i < c.sequences(); ++i) {
-      keys.add(i, awkward_rows(random, c.heads, c.key_dim, c.length(i)));
-      values.add(i, awkward_rows(random, c.heads, c.value_dim, c.length(i)));
+      keys.add(i, key_rows[static_cast<std::size_t>(i)]);
+      values.add(i, value_rows[static_cast<std::size_t>(i)]);
       transforms_.push_back(key_transform_.view());
     }
   }
@@ -174,13 +181,22 @@ class coded_cache {
     return tables;
   }
 
-  transform make_transform(random_source& random) const {
-    transform t{shape.heads, shape.key_dim, {}, {}, {shape.transforms ? 1 : 0, 1}};
-    for (int i = 0; i < shape.heads * shape.key_dim && shape.transforms; ++i) {
+  static transform random_transform(attention_case const& c, random_source& random) {
+    transform t{c.heads, c.key_dim, {}, {}, c.key_rotation};
+    for (int i = 0; i < c.heads * c.key_dim && c.shifts_keys; ++i) {
       t.center.push_back(static_cast<float>(0.5 * random.normal()));
       t.norm.push_back(static_cast<float>(0.5 + random.uniform()));
     }
     return t;
+  }
+
+  static std::vector<rows> random_rows(attention_case const& c, int head_dim,
+                                       random_source& random) {
+    std::vector<rows> all;
+    for (std::int64_t const n : c.lengths) {
+      all.push_back(awkward_rows(random, c.heads, head_dim, n));
+    }
+    return all;
   }
 
   std::int64_t table_stride_;
