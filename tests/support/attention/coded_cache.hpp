@@ -32,6 +32,26 @@ class aligned_bytes {
   std::vector<chunk> chunks_;
 };
 
+/// What codes of these tokens stand for, coded by the host in a linear layout of its own; rows
+/// `range` of `x`, from token 0 on. False in `ok` when the host refuses.
+template <class Codec>
+rows decoded_rows(attention_case const& c, rows const& x, token_range range, transform const& t,
+                  bool& ok) {
+  rows decoded(x.heads, x.head_dim, range.size());
+  if (range.size() == 0) return decoded;
+  source_view source = x.source();
+  source.data = source.row(0, range.begin);
+  source.map.tokens = range.size();
+  layout const m = make_head_tiles<Codec>(x.heads, x.head_dim, range.end,
+                                          {.tile_tokens = c.tile_tokens, .group = c.group});
+  std::vector<std::byte> bytes(static_cast<std::size_t>(m.size_bytes()));
+  view<Codec, std::byte> const plain{bytes.data(), m, {}};
+  ok = ok && encode(plain, source, range, t.view()).code == status::ok;
+  view<Codec, std::byte const> const readable = plain;
+  ok = ok && decode(readable, decoded.target(), range, t.view()) == status::ok;
+  return decoded;
+}
+
 /// One of K and V of all sequences.
 template <class Codec, class Packing>
 class coded_side {
@@ -53,8 +73,7 @@ class coded_side {
     partition const parts = partition_after(x.tokens, case_.window, step_);
     rows_.push_back(x);
     rows& seen = rows_.back();
-    auto const planes = window<std::byte>(sinks_.data(), recents_.data());
-    window_view<std::byte> const w = planes.sequence(sequence);
+    window_view<std::byte> const w = writable_windows().sequence(sequence);
     for (std::int64_t t = 0; t < x.tokens; ++t) {
       bool const coded = t >= parts.sinks && t < parts.coded_end;
       for (int h = 0; h < x.heads && !coded; ++h) {
@@ -70,18 +89,10 @@ class coded_side {
     source_view source = x.source();
     source.data = source.row(0, range.begin);
     source.map.tokens = range.size();
-    view<Codec, std::byte, Packing> const to{
-        codes_.data(), map_, {tables_.data() + sequence * table_stride_, table_stride_}};
+    auto to = writable_codes();
+    to.table = {tables_.data() + sequence * table_stride_, table_stride_};
     ok_ = ok_ && encode(to, source, range, transform_.view()).code == status::ok;
-
-    tile_options const o{.tile_tokens = case_.tile_tokens, .group = case_.group};
-    layout const m = make_head_tiles<Codec>(case_.heads, head_dim_, range.end, o);
-    std::vector<std::byte> linear_bytes(static_cast<std::size_t>(m.size_bytes()));
-    view<Codec, std::byte> const plain{linear_bytes.data(), m, {}};
-    ok_ = ok_ && encode(plain, source, range, transform_.view()).code == status::ok;
-    rows decoded(x.heads, head_dim_, range.size());
-    view<Codec, std::byte const> const readable = plain;
-    ok_ = ok_ && decode(readable, decoded.target(), range, transform_.view()) == status::ok;
+    rows const decoded = decoded_rows<Codec>(case_, x, range, transform_, ok_);
     for (std::int64_t t = range.begin; t < range.end; ++t) {
       for (int h = 0; h < x.heads; ++h) {
         for (int d = 0; d < head_dim_; ++d) seen.at(t, h, d) = decoded.at(t - range.begin, h, d);
@@ -94,6 +105,15 @@ class coded_side {
   window_planes<std::byte const> windows_of() const {
     return window<std::byte const>(sinks_.data(), recents_.data());
   }
+
+  /// The memory, for launches that fill it.
+  view<Codec, std::byte, Packing> writable_codes() { return {codes_.data(), map_, {}}; }
+  window_planes<std::byte> writable_windows() {
+    return window<std::byte>(sinks_.data(), recents_.data());
+  }
+
+  /// Tokens that leave the window at a time.
+  int step() const { return step_; }
 
   /// Rows in model space, as readers must see them.
   rows const& seen(int sequence) const { return rows_[static_cast<std::size_t>(sequence)]; }
