@@ -18,8 +18,11 @@ using namespace kvarts::test;
 /// The second sequence begins later, so that sequences are never alike.
 constexpr std::int64_t second_begins = 23;
 
+/// With a sanitizer few steps and heads: small windows, so that tokens leave them soon.
+constexpr std::int64_t steps = sanitized ? 75 : 200;
+
 template <class K, class V>
-void replay_while_growing(attention_case c, std::int64_t steps, bool bulk, std::uint64_t seed) {
+void replay_while_growing(attention_case c, bool bulk, std::uint64_t seed) {
   CAPTURE(bulk);
   random_source random(seed);
   c.key_dim = c.value_dim = 64;
@@ -55,27 +58,28 @@ void replay_while_growing(attention_case c, std::int64_t steps, bool bulk, std::
     compare_attention(cache, run, found);
     found.require_none();
   }
-  CHECK(cache.used_pages() >= 4);
+  CHECK(cache.used_pages() >= 3);
+}
+
+attention_case growing(std::int32_t recent) {
+  attention_case c{.heads = sanitized ? 1 : 2, .query_heads = sanitized ? 2 : 6};
+  c.window = sanitized ? windows{0, recent / 2} : windows{32, recent};
+  return c;
 }
 
 TEST_CASE("row codecs, of which a token leaves the windows at every step") {
   std::uint64_t const seed = test_seed();
   CAPTURE(seed);
-  attention_case c{.query_heads = 6};
-  c.window = {32, 33};
-  replay_while_growing<row_codec<midrise<3>>, row_codec<midrise<2>>>(c, sanitized ? 135 : 200,
-                                                                     false, seed);
+  replay_while_growing<row_codec<midrise<3>>, row_codec<midrise<2>>>(growing(33), false, seed);
 }
 
 TEST_CASE("values of which 32 tokens leave the window together, keys of which one does") {
   std::uint64_t const seed = test_seed();
   CAPTURE(seed);
-  attention_case c{.query_heads = 6};
-  c.window = {32, 20};
+  attention_case c = growing(20);
   c.key_rotation = c.value_rotation = {};
   replay_while_growing<codec<symmetric<3, range::narrow>, axis::channel, 32>,
-                       codec<hybrid<2, range::narrow>, axis::token, 32>>(c, sanitized ? 125 : 200,
-                                                                         true, seed);
+                       codec<hybrid<2, range::narrow>, axis::token, 32>>(c, true, seed);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // Attention at other head_dims, K and V of different ones, pages and tiles of every size.
 #include "support/sanitized.hpp"
 #if KVARTS_TEST_SANITIZED
-#define KVARTS_HEAD_DIMS 80, 192
+#define KVARTS_HEAD_DIMS 80, 128, 192
 #else
 #define KVARTS_HEAD_DIMS 64, 80, 96, 128, 192, 256
 #endif
