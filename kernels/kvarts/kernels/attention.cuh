@@ -123,7 +123,9 @@ void visit_attention(cache_view<K, V, KP, VP> const& c, int columns, F&& f) {
               if constexpr (K::grouped_along == axis::token && key_dim > most_channel_scaled) {
                 return;
               }
-              if constexpr (column_tiles_of(widest, 9) == 2 &&
+              // Queries that are multiplied anew for each block leave no registers for two tiles.
+              constexpr bool fits = K::grouped_along != axis::token || key_dim < 128;
+              if constexpr (fits && column_tiles_of(widest, 9) == 2 &&
                             has_value(compiled_column_tiles{}, 2)) {
                 if (columns > 8) {
                   return f(attention_shape<key_format, value_format, window_type, key_dim,
