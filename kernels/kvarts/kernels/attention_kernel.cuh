@@ -47,6 +47,15 @@ KVARTS_DEVICE void attend_segment(attention_arguments const& a, attention_shared
   }
 }
 
+/// All segments of a piece. No lambda: a compiler that does not inline a large one copies the
+/// arguments to local memory.
+template <class Shape, int... Index>
+KVARTS_DEVICE void attend_segments(attention_arguments const& a, attention_shared<Shape>& shared,
+                                   level_tables tables, std::byte* rings,
+                                   std::integer_sequence<int, Index...>) {
+  (attend_segment<Shape, Index>(a, shared, tables, rings), ...);
+}
+
 /// Whether operands take more registers: scales that change with the channels of a token multiply
 /// them anew for each block (KIVI), and plain numbers in bfloat16 meet two bfloat16s each.
 template <class Shape>
@@ -78,7 +87,7 @@ attention_kernel(attention_arguments a) {
   block_ring<Shape>::prepare(shared);
   shared.work.begin(a, shared.unit_sums);
   while (begin_piece<Shape>(a, shared)) {
-    unrolled<segments>([&](auto i) { attend_segment<Shape, i>(a, shared, tables, rings); });
+    attend_segments(a, shared, tables, rings, std::make_integer_sequence<int, segments>{});
     end_piece<Shape>(a, shared);
   }
 }
