@@ -62,7 +62,9 @@ problem explain_attention(cache_view<K, V, KP, VP> const& cache,
 /// to device memory and read while the kernel runs, so graphs replay while lengths grow. Queries
 /// that see nothing give output 0 and lse -inf. Query head i reads KV head i / (query_heads /
 /// heads). `scratch` has `plan.scratch_bytes` bytes, 16-byte aligned, zeros before its first use;
-/// launches leave it so that it can be used again. Never allocates or synchronizes.
+/// launches leave it so that it can be used again. Never allocates or synchronizes. Where a device
+/// has less shared memory than the shape needs (up to 99 KB a thread block; sm_75 has 64), the
+/// launch's error.
 template <codec_type K, codec_type V, packing KP, packing VP>
 cudaError_t attention(cache_view<K, V, KP, VP> const& cache, attention_request const& r,
                       attention_plan const& plan, void* scratch, cudaStream_t stream) noexcept;
