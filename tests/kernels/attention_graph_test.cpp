@@ -39,9 +39,7 @@ void replay_while_growing(attention_case c, bool bulk, std::uint64_t seed) {
   auto const view = cache.view();
   auto const request = run.request(cache.shape);
   auto const plan = cuda::plan_attention(view, request, 3);
-  aligned_bytes scratch;
-  scratch.resize(static_cast<std::int64_t>(plan.scratch_bytes));
-  std::memset(scratch.data(), 0, plan.scratch_bytes);
+  aligned_bytes scratch = new_scratch(plan);
   graph.push_back(
       [=, &scratch] { return cuda::attention(view, request, plan, scratch.data(), nullptr); });
 
@@ -54,9 +52,7 @@ void replay_while_growing(attention_case c, bool bulk, std::uint64_t seed) {
     cache.begin_step([&](int i) { return i == 0 || step >= second_begins; });
     std::fill(run.output.begin(), run.output.end(), std::byte{0xFF});
     for (auto const& launch : graph) REQUIRE(launch() == cudaSuccess);
-    misses found;
-    compare_attention(cache, run, found);
-    found.require_none();
+    require_exact(cache, run);
   }
   CHECK(cache.used_pages() >= 3);
 }

@@ -28,14 +28,10 @@ void attend_part(cache& whole, token_range part, attention_run& run) {
   auto const view = whole.view();
   auto const request = run.request(whole.shape);
   auto const plan = cuda::plan_attention(view, request, 2);
-  aligned_bytes scratch;
-  scratch.resize(static_cast<std::int64_t>(plan.scratch_bytes));
-  std::memset(scratch.data(), 0, plan.scratch_bytes);
+  aligned_bytes scratch = new_scratch(plan);
   std::fill(run.output.begin(), run.output.end(), std::byte{0xFF});
   REQUIRE(cuda::attention(view, request, plan, scratch.data(), nullptr) == cudaSuccess);
-  misses found;
-  compare_attention(whole, run, found);
-  found.require_none();
+  require_exact(whole, run);
 }
 
 /// Merges the result of a part into `sum`, row by row.
@@ -65,9 +61,7 @@ void check_parts(std::vector<std::int64_t> const& ends, std::uint64_t seed) {
     begin = end;
   }
   whole.shape.positions = c.positions;
-  misses found;
-  compare_attention(whole, sum, found);
-  found.require_none();
+  require_exact(whole, sum);
 }
 
 TEST_CASE("sinks, codes and recent tokens apart, and parts that begin and end inside of blocks") {

@@ -4,6 +4,7 @@
 #define KVARTS_HEAD_DIMS 64
 #define KVARTS_BLOCKS 32
 #include "dump.hpp"
+#include "eval_attention.hpp"
 #include "support/catch.hpp"
 
 #include <kvarts/kernels/gemv.cuh>
@@ -17,14 +18,7 @@ namespace {
 
 using namespace kvarts;
 
-/// What softmax attention of one query token makes of scores and of a product with values.
-struct attention_error {
-  double squares = 0.0;
-  double exact_squares = 0.0;
-
-  double relative() const { return std::sqrt(squares / exact_squares); }
-};
-
+/// What softmax attention of one query token makes of scores.
 std::vector<float> softmax(std::vector<float> scores, std::size_t heads, double scale) {
   std::size_t const tokens = scores.size() / heads;
   for (std::size_t h = 0; h < heads; ++h) {
@@ -65,7 +59,8 @@ class coded_layer {
   }
 
   /// Errors of the outputs of query token `token` through kernels and through the host.
-  void add_errors(std::int64_t token, attention_error& device, attention_error& host) const {
+  void add_errors(std::int64_t token, tool::squared_error& device,
+                  tool::squared_error& host) const {
     auto const heads = static_cast<std::size_t>(dump_.q_heads);
     auto const dim = static_cast<std::size_t>(dump_.head_dim);
     int const shared = dump_.q_heads / dump_.kv_heads;
@@ -163,12 +158,11 @@ class coded_layer {
     return outputs;
   }
 
-  static void add(attention_error& e, std::vector<double> const& exact,
+  static void add(tool::squared_error& e, std::vector<double> const& exact,
                   std::vector<float> const& found) {
     for (std::size_t i = 0; i < exact.size(); ++i) {
       double const difference = double{found[i]} - exact[i];
-      e.squares += difference * difference;
-      e.exact_squares += exact[i] * exact[i];
+      e += {difference * difference, exact[i] * exact[i]};
     }
   }
 
@@ -190,13 +184,14 @@ void require_same_figures(Preset const& preset) {
   for (auto const& layer : d.layers) {
     CAPTURE(layer.layer);
     coded_layer<typename Preset::key_codec, typename Preset::value_codec> const coded(d, layer);
-    attention_error device, host;
+    tool::squared_error device, host;
     for (std::int64_t token = 3; token < d.queries; token += 31) {
       coded.add_errors(token, device, host);
     }
-    CAPTURE(device.relative(), host.relative());
-    CHECK(host.relative() > 1e-5);
-    CHECK(std::fabs(device.relative() / host.relative() - 1.0) < 0.01);
+    double const of_device = std::sqrt(device.relative()), of_host = std::sqrt(host.relative());
+    CAPTURE(of_device, of_host);
+    CHECK(of_host > 1e-5);
+    CHECK(std::fabs(of_device / of_host - 1.0) < 0.01);
   }
 }
 

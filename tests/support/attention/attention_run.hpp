@@ -116,4 +116,12 @@ void compare_attention(Cache const& cache, attention_run const& run, misses& fou
   }
 }
 
+/// Requires outputs and log-sum-exps to be those of float64.
+template <class Cache>
+void require_exact(Cache const& cache, attention_run const& run) {
+  misses found;
+  compare_attention(cache, run, found);
+  found.require_none();
+}
+
 }  // namespace kvarts::test
